@@ -1,6 +1,24 @@
 //! The engine of schedlab: takes events and the time, returns decisions and API calls as values.
-//! It does no I/O, reads no clock and owns no global.
+//!
+//! It does no I/O, reads no clock, owns no global, and knows nothing of YAML, JSON, HTTP or API
+//! libraries. `schedlab-cluster` turns API objects into [`input`]s; a runtime around
+//! [`scheduler::Scheduler`] performs what it asks for.
 
+pub mod class;
+pub mod cycle;
+#[cfg(any(test, feature = "naive"))]
+pub mod fake;
+pub mod framework;
 pub mod ids;
 pub mod input;
+pub mod interner;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
+pub mod plugins;
+pub mod pods;
 pub mod quantity;
+pub mod queue;
+pub mod resources;
+pub mod scheduler;
+pub mod snapshot;
+pub mod world;

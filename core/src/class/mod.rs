@@ -1,0 +1,200 @@
+//! A pod spec compiled once into a [`PodClass`]: all that scheduling reads, in interned form.
+//!
+//! Two pods with the same class are interchangeable to every plugin, so whatever is computed per
+//! class (masks, scores, diagnoses) is computed once for all replicas.
+
+pub mod requests;
+pub mod selector;
+pub mod tolerations;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ClassId, LabelSetId, Symbol};
+use crate::input::{PodInput, VolumeSourceInput};
+use crate::interner::Vocabulary;
+use crate::resources::Amounts;
+use crate::snapshot::ports::HostPort;
+
+use selector::{NameSubset, PreferredTerms, RequiredNodeAffinity};
+use tolerations::Toleration;
+
+/// A compiled pod spec.
+#[derive(Clone, Debug)]
+pub struct PodClass {
+    /// The spec it was compiled from.
+    pub input: Arc<PodInput>,
+    /// `metadata.namespace`.
+    pub namespace: Symbol,
+    /// `metadata.labels`.
+    pub labels: LabelSetId,
+    /// `spec.priority`.
+    pub priority: i32,
+    /// `spec.nodeName` of a pod that is evaluated although it names a node.
+    pub node_name: Option<Symbol>,
+    /// What Filter compares with free amounts.
+    pub pending: Amounts,
+    /// What NodeResourcesFit's score adds to a node's use.
+    pub scored: Amounts,
+    /// What NodeResourcesBalancedAllocation adds to a node's use.
+    pub balanced: Amounts,
+    /// What the pod occupies once placed.
+    pub placed: Amounts,
+    /// Milli-CPU it occupies with defaults for missing requests.
+    pub placed_nonzero_cpu_milli: i64,
+    /// Memory it occupies with defaults for missing requests.
+    pub placed_nonzero_memory_bytes: i64,
+    /// `spec.tolerations`.
+    pub tolerations: Box<[Toleration]>,
+    /// `spec.nodeSelector` and required node affinity; absent when the pod has neither.
+    pub required_node_affinity: Option<RequiredNodeAffinity>,
+    /// The nodes that required node affinity names.
+    pub affinity_names: NameSubset,
+    /// Preferred node affinity; absent is not the same as empty.
+    pub preferred_node_affinity: Option<PreferredTerms>,
+    /// Host ports of containers and sidecars.
+    pub host_ports: Box<[HostPort]>,
+    /// Normalised names of all images: init containers, containers, image volumes.
+    pub images: Box<[Symbol]>,
+    /// Names of the scheduling gates.
+    pub scheduling_gates: Box<[Symbol]>,
+}
+
+/// All classes.
+#[derive(Clone, Debug, Default)]
+pub struct ClassTable {
+    classes: Vec<PodClass>,
+    by_input: FxHashMap<Arc<PodInput>, ClassId>,
+}
+
+impl ClassTable {
+    /// The class of a spec, compiled on first sight.
+    pub fn compile(&mut self, input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> ClassId {
+        if let Some(&id) = self.by_input.get(input) {
+            return id;
+        }
+        let id = ClassId(u32::try_from(self.classes.len()).expect("fewer than 2^32 classes"));
+        self.classes.push(PodClass::compile(input, vocabulary));
+        self.by_input.insert(Arc::clone(input), id);
+        id
+    }
+
+    /// A compiled class.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: ClassId) -> &PodClass {
+        &self.classes[id.index()]
+    }
+
+    /// How many classes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// There is no class yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+}
+
+impl PodClass {
+    fn compile(input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> PodClass {
+        let pod = input.as_ref();
+        let affinity = pod.node_affinity.as_ref();
+        let required = affinity.and_then(|affinity| affinity.required.as_deref());
+        let nonzero = Amounts::from_list(&requests::placed_nonzero(pod), vocabulary);
+        PodClass {
+            input: Arc::clone(input),
+            namespace: vocabulary.symbols.intern(&pod.namespace),
+            labels: vocabulary.label_set(&pod.labels),
+            priority: pod.priority,
+            node_name: pod.node_name.as_deref().map(|name| vocabulary.symbols.intern(name)),
+            pending: Amounts::from_list(&requests::pending(pod), vocabulary),
+            scored: Amounts::from_list(&requests::scored(pod), vocabulary),
+            balanced: Amounts::from_list(&requests::balanced(pod), vocabulary),
+            placed: Amounts::from_list(&requests::placed(pod), vocabulary),
+            placed_nonzero_cpu_milli: nonzero.cpu_milli,
+            placed_nonzero_memory_bytes: nonzero.memory_bytes,
+            tolerations: pod.tolerations.iter().map(|input| Toleration::compile(input, vocabulary)).collect(),
+            required_node_affinity: (required.is_some() || pod.node_selector.is_some())
+                .then(|| RequiredNodeAffinity::compile(pod.node_selector.as_ref(), required, vocabulary)),
+            affinity_names: NameSubset::compile(required.unwrap_or_default(), vocabulary),
+            preferred_node_affinity: affinity
+                .and_then(|affinity| affinity.preferred.as_deref())
+                .map(|terms| PreferredTerms::compile(terms, vocabulary)),
+            host_ports: host_ports(pod, vocabulary),
+            images: images(pod, vocabulary),
+            scheduling_gates: pod.scheduling_gates.iter().map(|gate| vocabulary.symbols.intern(gate)).collect(),
+        }
+    }
+
+    /// The pod asks for nothing that is counted, not even for 0 of an extended resource.
+    #[must_use]
+    pub fn asks_for_nothing(&self) -> bool {
+        let amounts = &self.pending;
+        amounts.cpu_milli == 0
+            && amounts.memory_bytes == 0
+            && amounts.ephemeral_bytes == 0
+            && amounts.scalars.is_empty()
+    }
+}
+
+/// Ports of plain init containers do not count: they are gone when the pod runs.
+/// Upstream: util/utils.go `GetHostPorts`.
+fn host_ports(pod: &PodInput, vocabulary: &mut Vocabulary) -> Box<[HostPort]> {
+    let sidecars = pod.init_containers.iter().filter(|container| container.is_sidecar);
+    sidecars
+        .chain(&pod.containers)
+        .flat_map(|container| &container.host_ports)
+        .filter(|port| port.host_port > 0)
+        .map(|port| HostPort::new(&port.host_ip, &port.protocol, port.host_port, vocabulary))
+        .collect()
+}
+
+/// Upstream: imagelocality/image_locality.go `sumImageScores`, `normalizedImageName`.
+fn images(pod: &PodInput, vocabulary: &mut Vocabulary) -> Box<[Symbol]> {
+    let containers = pod.init_containers.iter().chain(&pod.containers).map(|container| container.image.as_str());
+    let volumes = pod.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSourceInput::Image { reference } => Some(reference.as_str()),
+        _ => None,
+    });
+    containers.chain(volumes).map(|name| vocabulary.symbols.intern(&normalized_image_name(name))).collect()
+}
+
+/// Appends `:latest` to a name that has no tag.
+fn normalized_image_name(name: &str) -> String {
+    if name.rfind(':') <= name.rfind('/') { format!("{name}:latest") } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn image_names_without_a_tag_mean_latest() {
+        let cases = [
+            ("nginx", "nginx:latest"),
+            ("nginx:1.2", "nginx:1.2"),
+            ("host:5000/nginx", "host:5000/nginx:latest"),
+            ("host:5000/nginx:1", "host:5000/nginx:1"),
+            ("repo/nginx@sha256:abc", "repo/nginx@sha256:abc"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(normalized_image_name(name), expected);
+        }
+    }
+
+    #[test]
+    fn equal_specs_share_a_class() {
+        let mut vocabulary = Vocabulary::default();
+        let mut classes = ClassTable::default();
+        let spec = |priority| Arc::new(PodInput { priority, ..PodInput::default() });
+        let first = classes.compile(&spec(1), &mut vocabulary);
+        assert_eq!(classes.compile(&spec(1), &mut vocabulary), first);
+        assert_ne!(classes.compile(&spec(2), &mut vocabulary), first);
+        assert_eq!(classes.len(), 2);
+    }
+}

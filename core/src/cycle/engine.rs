@@ -1,0 +1,514 @@
+//! One decision after the other: which node for a pod of this class, or why none.
+
+use std::sync::Arc;
+
+use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
+use crate::cycle::entry::{Entry, Scratch, best_of, run_filters};
+use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::cycle::probe::{Mark, Probe};
+use crate::cycle::sampling::feasible_nodes_to_find;
+use crate::cycle::select::{Best, Draws, TieBreak};
+use crate::framework::diagnosis::Diagnosis;
+use crate::framework::plugin::{Normalization, normalize, normalized};
+use crate::framework::profile::Profile;
+use crate::framework::status::Reason;
+use crate::ids::ClassId;
+use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
+use crate::world::World;
+
+/// Whether verdicts and scores are kept between cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassCache {
+    /// Kept until something they depend on changes.
+    On,
+    /// Computed afresh for every pod.
+    Off,
+}
+
+/// How the engine works; nothing here but [`EngineSettings::tie_break`] and
+/// [`EngineSettings::seed`] can change a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSettings {
+    /// Whether verdicts and scores are kept.
+    pub class_cache: ClassCache,
+    /// Inline or parallel.
+    pub ways: Ways,
+    /// How many ways chunks are cut for.
+    pub parallelism: usize,
+    /// How ties are broken.
+    pub tie_break: TieBreak,
+    /// The seed of tie-breaking draws.
+    pub seed: u64,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        EngineSettings {
+            class_cache: ClassCache::On,
+            ways: Ways::Inline,
+            parallelism: DEFAULT_PARALLELISM,
+            tie_break: TieBreak::Draw,
+            seed: 0,
+        }
+    }
+}
+
+/// The outcome of a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// This node.
+    Chosen(Choice),
+    /// No node.
+    Unschedulable(Arc<Diagnosis>),
+}
+
+/// A chosen node and how the search went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The node's row.
+    pub row: usize,
+    /// Nodes looked at.
+    pub evaluated: usize,
+    /// Feasible nodes found.
+    pub feasible: usize,
+    /// Feasible nodes that share the highest total; 1 when only one was feasible.
+    pub ties: usize,
+}
+
+/// Entries kept at most. At 5,000 nodes an entry is about 45 kB.
+const ENTRIES_MAX: usize = 64;
+const NO_ENTRY: u32 = u32::MAX;
+
+/// The engine: class entries, the rotating start index and the draws.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    settings: EngineSettings,
+    dispatch: Dispatch,
+    draws: Draws,
+    next_start: usize,
+    entries: Vec<Entry>,
+    entry_of_class: Vec<u32>,
+    tick: u64,
+    scratch: Scratch,
+    /// The feasible rows found, as (word, bits) in rotation order.
+    sample: Vec<(u32, u64)>,
+    rows: Vec<u32>,
+    totals: Vec<i64>,
+}
+
+impl Engine {
+    /// An engine that has decided nothing yet.
+    #[must_use]
+    pub fn new(settings: EngineSettings) -> Engine {
+        Engine {
+            settings,
+            dispatch: Dispatch::new(settings.ways, settings.parallelism),
+            draws: Draws::new(settings.seed),
+            next_start: 0,
+            entries: Vec::new(),
+            entry_of_class: Vec::new(),
+            tick: 0,
+            scratch: Scratch::default(),
+            sample: Vec::new(),
+            rows: Vec::new(),
+            totals: Vec::new(),
+        }
+    }
+
+    /// Where the next search starts. Upstream: `nextStartNodeIndex`.
+    #[must_use]
+    pub fn next_start(&self) -> usize {
+        self.next_start
+    }
+
+    /// Lets the next search start at a row, as after a restart.
+    pub fn set_next_start(&mut self, row: usize) {
+        self.next_start = row;
+    }
+
+    /// Bytes held by class entries.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.entries.iter().map(Entry::memory_bytes).sum()
+    }
+
+    /// Decides for a pod of `class`. The world's rows must be settled.
+    pub fn decide<P: Probe>(
+        &mut self,
+        world: &World,
+        profile: &Profile,
+        class: ClassId,
+        probe: &mut P,
+    ) -> Decision {
+        let at = self.entry_for(class);
+        let node_count = world.nodes().node_count();
+        if node_count == 0 {
+            return Decision::Unschedulable(Arc::default());
+        }
+        self.next_start %= node_count;
+        self.entries[at].refresh(world, profile);
+        if self.settings.class_cache == ClassCache::Off {
+            self.entries[at].forget_rows();
+        }
+        probe.mark(Mark::PreFilter);
+        match &self.entries[at].plan.scope {
+            Scope::All => self.decide_wide(at, world, profile, probe),
+            Scope::Rows { .. } => self.decide_narrow(at, world, profile, probe),
+            Scope::Rejected { .. } => Decision::Unschedulable(self.diagnose(at, world, profile)),
+        }
+    }
+
+    fn entry_for(&mut self, class: ClassId) -> usize {
+        if self.entry_of_class.len() <= class.index() {
+            self.entry_of_class.resize(class.index() + 1, NO_ENTRY);
+        }
+        self.tick += 1;
+        let known = self.entry_of_class[class.index()];
+        let at = if known != NO_ENTRY {
+            known as usize
+        } else if self.entries.len() < ENTRIES_MAX {
+            self.entries.push(Entry::default());
+            self.entries.len() - 1
+        } else {
+            let oldest = (0..self.entries.len()).min_by_key(|&at| self.entries[at].last_used);
+            let at = oldest.expect("there are entries");
+            self.entry_of_class[self.entries[at].class.index()] = NO_ENTRY;
+            at
+        };
+        if known == NO_ENTRY {
+            self.entries[at].adopt(class);
+            self.entry_of_class[class.index()] = u32::try_from(at).expect("few entries");
+        }
+        self.entries[at].last_used = self.tick;
+        at
+    }
+
+    /// All nodes are eligible: the first K feasible rows from the start index on.
+    fn decide_wide<P: Probe>(&mut self, at: usize, world: &World, profile: &Profile, probe: &mut P) -> Decision {
+        let search = self.search(at, world, profile);
+        self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
+        probe.mark(Mark::Filter);
+        let chosen = |row, ties| {
+            Decision::Chosen(Choice { row, evaluated: search.evaluated, feasible: search.feasible, ties })
+        };
+        match search.feasible {
+            0 => return Decision::Unschedulable(self.diagnose(at, world, profile)),
+            // Upstream does not score a single feasible node.
+            1 => {
+                let only = self.sample.iter().find(|(_, bits)| *bits != 0);
+                let &(word, bits) = only.expect("one row was found");
+                return chosen(word as usize * WORD_BITS + bits.trailing_zeros() as usize, 1);
+            }
+            _ => {}
+        }
+        let Engine { entries, dispatch, scratch, sample, .. } = self;
+        entries[at].ensure_scored(world, profile, sample, dispatch, scratch);
+        probe.mark(Mark::PreScore);
+        let (row, ties) = if self.entries[at].totals_decide() {
+            self.select_by_totals(at)
+        } else {
+            self.select_by_sum(at, world, profile)
+        };
+        probe.mark(Mark::Score);
+        chosen(row, ties)
+    }
+
+    /// Fills `sample` with the first K feasible rows in rotation order.
+    fn search(&mut self, at: usize, world: &World, profile: &Profile) -> Search {
+        let node_count = world.nodes().node_count();
+        let wanted = feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count);
+        let start = self.next_start;
+        self.sample.clear();
+        let mut found = 0;
+        let mut evaluated = 0;
+        for (low, high) in [(start, node_count), (0, start)] {
+            let mut word = low / WORD_BITS;
+            while word * WORD_BITS < high {
+                // As many words as would do if every node fitted: never more work than needed.
+                let ahead = (wanted - found).div_ceil(WORD_BITS).max(1);
+                let until = high.div_ceil(WORD_BITS).min(word + ahead);
+                let Engine { entries, dispatch, scratch, .. } = self;
+                entries[at].ensure_known(world, profile, (word, until), dispatch, scratch);
+                for word in word..until {
+                    let bits = self.feasible_bits(at, world, profile, word) & segment(word, low, high);
+                    let count = bits.count_ones() as usize;
+                    let first = (word * WORD_BITS).max(low);
+                    let word_id = u32::try_from(word).expect("words fit u32");
+                    if found + count >= wanted {
+                        let taken = lowest_bits(bits, u32::try_from(wanted - found).expect("at most 64"));
+                        self.sample.push((word_id, taken));
+                        let last = word * WORD_BITS + 63 - taken.leading_zeros() as usize;
+                        return Search { feasible: wanted, evaluated: evaluated + last + 1 - first };
+                    }
+                    self.sample.push((word_id, bits));
+                    found += count;
+                    evaluated += ((word + 1) * WORD_BITS).min(high) - first;
+                }
+                word = until;
+            }
+        }
+        debug_assert_eq!(evaluated, node_count);
+        Search { feasible: found, evaluated }
+    }
+
+    /// The feasible rows of a word, with the filters that must be asked in every cycle.
+    #[inline]
+    fn feasible_bits(&self, at: usize, world: &World, profile: &Profile, word: usize) -> u64 {
+        let entry = &self.entries[at];
+        let mut words = [entry.feasible[word]];
+        if !entry.plan.live_filters.is_empty() && words[0] != 0 {
+            run_filters(world, profile, world.class(entry.class), &entry.plan.live_filters, word, &mut words);
+        }
+        words[0]
+    }
+
+    /// Totals alone decide: the best of each word is kept, so that only words that changed are
+    /// looked into.
+    fn select_by_totals(&mut self, at: usize) -> (usize, usize) {
+        let Engine { entries, sample, draws, settings, .. } = self;
+        let entry = &mut entries[at];
+        let live = !entry.plan.live_filters.is_empty();
+        let mut part = |word: usize, bits: u64| {
+            if bits == entry.feasible[word] && !live {
+                entry.word_best(word)
+            } else {
+                best_of(&entry.totals, word, bits)
+            }
+        };
+        let mut best = Best::default();
+        for &(word, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
+            let of_word = part(word as usize, bits);
+            best.offer(of_word.total, of_word.ties);
+        }
+        let mut nth = pick(*settings, draws, best.ties);
+        if settings.tie_break == TieBreak::First {
+            sample.sort_unstable();
+        }
+        for &(word, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
+            let of_word = part(word as usize, bits);
+            if of_word.total != best.total {
+                continue;
+            }
+            if nth < of_word.ties {
+                let row = BitRows::new(word as usize, bits)
+                    .filter(|&row| entry.totals[row] == best.total)
+                    .nth(nth)
+                    .expect("the word has that many ties");
+                return (row, best.ties);
+            }
+            nth -= of_word.ties;
+        }
+        unreachable!("one of the ties is taken")
+    }
+
+    /// Some score must be scaled over the feasible rows: sums are made row by row.
+    fn select_by_sum(&mut self, at: usize, world: &World, profile: &Profile) -> (usize, usize) {
+        let Engine { entries, sample, rows, totals, scratch, draws, settings, .. } = self;
+        let entry = &entries[at];
+        if settings.tie_break == TieBreak::First {
+            sample.sort_unstable();
+        }
+        rows.clear();
+        for &(word, bits) in sample.iter() {
+            let of_word = BitRows::new(word as usize, bits);
+            rows.extend(of_word.map(|row| u32::try_from(row).expect("rows fit u32")));
+        }
+        totals.clear();
+        totals.extend(rows.iter().map(|&row| entry.totals[row as usize]));
+        for (planned, column) in entry.plan.scaled_scores.iter().zip(&entry.raw) {
+            let highest = rows.iter().map(|&row| column.values[row as usize]).fold(0, i64::max);
+            for (&row, total) in rows.iter().zip(totals.iter_mut()) {
+                *total +=
+                    planned.weight * normalized(planned.normalization, column.values[row as usize], highest);
+            }
+        }
+        let class = world.class(entry.class);
+        for planned in &entry.plan.live_scores {
+            scratch.scores.clear();
+            scratch.scores.resize(rows.len(), 0);
+            profile.score(planned.plugin).score(world, class, rows, &mut scratch.scores);
+            if planned.normalization != Normalization::None {
+                normalize(planned.normalization, &mut scratch.scores);
+            }
+            for (total, score) in totals.iter_mut().zip(&scratch.scores) {
+                *total += planned.weight * score;
+            }
+        }
+        take_best(rows, totals, *settings, draws)
+    }
+
+    /// Only a few rows are eligible: each is evaluated on its own, in rotation order.
+    fn decide_narrow<P: Probe>(&mut self, at: usize, world: &World, profile: &Profile, probe: &mut P) -> Decision {
+        let node_count = world.nodes().node_count();
+        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
+            unreachable!("the caller looked")
+        };
+        let plan = &self.entries[at].plan;
+        let class = world.class(self.entries[at].class);
+        let wanted = feasible_nodes_to_find(profile.percentage_of_nodes_to_score, eligible.len());
+        let mut evaluated = 0;
+        self.rows.clear();
+        for turn in 0..eligible.len() {
+            let row = eligible[(self.next_start + turn) % eligible.len()];
+            evaluated += 1;
+            if row_fits(world, profile, class, plan, row as usize) {
+                self.rows.push(row);
+                if self.rows.len() == wanted {
+                    break;
+                }
+            }
+        }
+        self.next_start = (self.next_start + evaluated) % node_count;
+        probe.mark(Mark::Filter);
+        if self.rows.is_empty() {
+            return Decision::Unschedulable(self.diagnose(at, world, profile));
+        }
+        let feasible = self.rows.len();
+        let mut chosen = (self.rows[0] as usize, 1);
+        if feasible > 1 {
+            if self.settings.tie_break == TieBreak::First {
+                self.rows.sort_unstable();
+            }
+            let Engine { entries, rows, totals, scratch, draws, settings, .. } = self;
+            totals.clear();
+            totals.resize(feasible, 0);
+            sum_scores(world, profile, &entries[at], rows, totals, &mut scratch.scores);
+            probe.mark(Mark::PreScore);
+            chosen = take_best(rows, totals, *settings, draws);
+            probe.mark(Mark::Score);
+        }
+        Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1 })
+    }
+
+    fn diagnose(&mut self, at: usize, world: &World, profile: &Profile) -> Arc<Diagnosis> {
+        let class = world.class(self.entries[at].class);
+        self.entries[at].diagnosis(|plan| diagnose(world, profile, class, plan))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Search {
+    feasible: usize,
+    evaluated: usize,
+}
+
+/// The bits of word `word` whose rows are in `low..high`.
+#[inline]
+fn segment(word: usize, low: usize, high: usize) -> u64 {
+    let base = word * WORD_BITS;
+    let mut bits = u64::MAX;
+    if low > base {
+        bits &= u64::MAX << (low - base);
+    }
+    if high < base + WORD_BITS {
+        bits &= (1u64 << (high - base)) - 1;
+    }
+    bits
+}
+
+/// Which of the ties is taken.
+fn pick(settings: EngineSettings, draws: &mut Draws, ties: usize) -> usize {
+    match settings.tie_break {
+        TieBreak::First => 0,
+        TieBreak::Draw if ties == 1 => 0,
+        TieBreak::Draw => draws.below(ties),
+    }
+}
+
+fn take_best(rows: &[u32], totals: &[i64], settings: EngineSettings, draws: &mut Draws) -> (usize, usize) {
+    let mut best = Best::default();
+    for &total in totals {
+        best.offer(total, 1);
+    }
+    let nth = pick(settings, draws, best.ties);
+    let mut tied = rows.iter().zip(totals).filter(|&(_, &total)| total == best.total);
+    let (&row, _) = tied.nth(nth).expect("one of the ties is taken");
+    (row as usize, best.ties)
+}
+
+/// Whether one row passes all filters of a plan.
+pub(crate) fn row_fits(
+    world: &World,
+    profile: &Profile,
+    class: &crate::class::PodClass,
+    plan: &Plan,
+    row: usize,
+) -> bool {
+    let mut words = [1u64 << (row % WORD_BITS)];
+    run_filters(world, profile, class, &plan.filters, row / WORD_BITS, &mut words);
+    if words[0] != 0 {
+        run_filters(world, profile, class, &plan.live_filters, row / WORD_BITS, &mut words);
+    }
+    words[0] != 0
+}
+
+/// Adds all weighted scores of `rows` to `totals`, without the entry's columns.
+fn sum_scores(
+    world: &World,
+    profile: &Profile,
+    entry: &Entry,
+    rows: &[u32],
+    totals: &mut [i64],
+    scores: &mut Vec<i64>,
+) {
+    let class = world.class(entry.class);
+    let plan = &entry.plan;
+    scores.clear();
+    scores.resize(rows.len(), 0);
+    for planned in plan.final_scores.iter().chain(&plan.scaled_scores).chain(&plan.live_scores) {
+        profile.score(planned.plugin).score(world, class, rows, scores);
+        normalize(planned.normalization, scores);
+        for (total, score) in totals.iter_mut().zip(scores.iter()) {
+            *total += planned.weight * score;
+        }
+    }
+}
+
+/// Counts, filter by filter, the rows each rejects first, and why.
+fn diagnose(world: &World, profile: &Profile, class: &crate::class::PodClass, plan: &Plan) -> Diagnosis {
+    let node_count = world.nodes().node_count();
+    let mut diagnosis = Diagnosis { node_count, ..Diagnosis::default() };
+    let mut left = match &plan.scope {
+        Scope::All => NodeMask::all(node_count),
+        Scope::Rows { rows, plugins, .. } => {
+            plugins.iter().for_each(|plugin| diagnosis.blame(plugin));
+            if rows.len() < node_count {
+                diagnosis.count(outside_reason(plugins), node_count - rows.len());
+            }
+            let mut mask = NodeMask::none(node_count);
+            rows.iter().for_each(|&row| mask.insert(row as usize));
+            mask
+        }
+        Scope::Rejected { plugin, reason, named_by, .. } => {
+            named_by.iter().chain(plugin).for_each(|plugin| diagnosis.blame(plugin));
+            diagnosis.pre_filter = Some(reason.clone());
+            return diagnosis;
+        }
+    };
+    let mut reasons: Vec<Reason> = Vec::new();
+    for &plugin in profile.filters() {
+        if !plan.filters.contains(&plugin) && !plan.live_filters.contains(&plugin) {
+            continue;
+        }
+        let filter = profile.filter(plugin);
+        let before = left.clone();
+        filter.filter(world, class, 0, left.words_mut());
+        let rejected = before.count() - left.count();
+        if rejected == 0 {
+            continue;
+        }
+        diagnosis.blame(profile.name(plugin));
+        if let Some((_, reason)) = filter.only_rejection() {
+            diagnosis.count(reason, rejected);
+            continue;
+        }
+        for row in before.rows().filter(|&row| !left.contains(row)) {
+            reasons.clear();
+            filter.verdict(world, class, row, &mut reasons);
+            for reason in reasons.drain(..) {
+                diagnosis.count(reason, 1);
+            }
+        }
+    }
+    diagnosis
+}

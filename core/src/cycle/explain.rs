@@ -1,0 +1,123 @@
+//! A decision in full: every plugin's verdict on every node, every score, and the choice. Slow and
+//! complete, for `replay` and `explain`; it asks the same plugins as the engine.
+
+use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::framework::plugin::normalize;
+use crate::framework::profile::{PluginIndex, Profile};
+use crate::framework::status::{Code, Reason};
+use crate::ids::ClassId;
+use crate::world::World;
+
+/// One plugin's rejection of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The plugin, or the plugins that narrowed the search, joined by `,`.
+    pub plugin: String,
+    /// The code.
+    pub code: Code,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// One plugin's score of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeScore {
+    /// The plugin.
+    pub plugin: PluginIndex,
+    /// What Score returned.
+    pub raw: i64,
+    /// After normalisation and multiplication by the weight.
+    pub weighted: i64,
+}
+
+/// All that is said about one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeExplanation {
+    /// Every filter that rejects the node, in order, each asked as if it were the first.
+    pub rejections: Vec<Rejection>,
+    /// Scores, when the node is feasible.
+    pub scores: Vec<NodeScore>,
+    /// Their sum.
+    pub total: i64,
+}
+
+impl NodeExplanation {
+    /// The node passes all filters.
+    #[must_use]
+    pub fn is_feasible(&self) -> bool {
+        self.rejections.is_empty()
+    }
+}
+
+/// All that is said about a pod.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// What PreFilter and PreScore decided.
+    pub plan: Plan,
+    /// By row; empty when PreFilter rejected the pod.
+    pub nodes: Vec<NodeExplanation>,
+    /// The first row with the highest total.
+    pub chosen: Option<usize>,
+    /// Rows that share the highest total.
+    pub ties: usize,
+}
+
+/// Explains the decision for a class with every node looked at. Rows must be settled.
+#[must_use]
+pub fn explain(world: &World, profile: &Profile, class_id: ClassId) -> Explanation {
+    let class = world.class(class_id);
+    let plan = Plan::make(world, profile, class);
+    let node_count = world.nodes().node_count();
+    let mut nodes = vec![NodeExplanation::default(); node_count];
+    match &plan.scope {
+        Scope::Rejected { .. } => return Explanation { plan, nodes: Vec::new(), chosen: None, ties: 0 },
+        Scope::All => {}
+        Scope::Rows { rows, plugins, .. } => {
+            for (row, node) in nodes.iter_mut().enumerate() {
+                if rows.iter().all(|&eligible| eligible as usize != row) {
+                    node.rejections.push(Rejection {
+                        plugin: plugins.join(","),
+                        code: Code::UnschedulableAndUnresolvable,
+                        reasons: vec![outside_reason(plugins)],
+                    });
+                }
+            }
+        }
+    }
+    for (row, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.is_feasible()) {
+        for &plugin in profile.filters().iter().filter(|plugin| !plan.skipped_filters.contains(plugin)) {
+            let mut reasons = Vec::new();
+            let code = profile.filter(plugin).verdict(world, class, row, &mut reasons);
+            if code.is_rejection() {
+                node.rejections.push(Rejection { plugin: profile.name(plugin).to_owned(), code, reasons });
+            }
+        }
+    }
+    score(world, profile, class_id, &plan, &mut nodes);
+    let best = nodes.iter().filter(|node| node.is_feasible()).map(|node| node.total).max();
+    let is_best = |node: &NodeExplanation| node.is_feasible() && Some(node.total) == best;
+    let chosen = nodes.iter().position(is_best);
+    let ties = nodes.iter().filter(|node| is_best(node)).count();
+    Explanation { plan, nodes, chosen, ties }
+}
+
+fn score(world: &World, profile: &Profile, class: ClassId, plan: &Plan, nodes: &mut [NodeExplanation]) {
+    let rows: Vec<u32> = nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.is_feasible())
+        .map(|(row, _)| u32::try_from(row).expect("rows fit u32"))
+        .collect();
+    for &(plugin, weight) in profile.scores().iter().filter(|(plugin, _)| !plan.skipped_scores.contains(plugin)) {
+        let score = profile.score(plugin);
+        let mut raw = vec![0; rows.len()];
+        score.score(world, world.class(class), &rows, &mut raw);
+        let mut scaled = raw.clone();
+        normalize(score.normalization(), &mut scaled);
+        for ((&row, raw), scaled) in rows.iter().zip(raw).zip(scaled) {
+            let node = &mut nodes[row as usize];
+            node.scores.push(NodeScore { plugin, raw, weighted: weight * scaled });
+            node.total += weight * scaled;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a class needs of each plugin: which filters run and where, which scores run and how they
+//! are combined. Made once per class and node-list structure.
+//!
+//! Upstream: framework/runtime/framework.go `RunPreFilterPlugins`, `RunPreScorePlugins`.
+
+use std::sync::Arc;
+
+use crate::class::PodClass;
+use crate::framework::plugin::{Normalization, PreFilter, PreScore, Reads};
+use crate::framework::profile::{PluginIndex, Profile};
+use crate::framework::status::{Code, Reason};
+use crate::ids::Symbol;
+use crate::world::World;
+
+/// Where Filter looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All nodes.
+    #[default]
+    All,
+    /// Only these rows (list order), because these plugins (sorted) said so.
+    Rows {
+        /// Rows of the named nodes that exist.
+        rows: Vec<u32>,
+        /// The plugins that named nodes.
+        plugins: Vec<&'static str>,
+        /// The names, sorted, existing or not.
+        names: Vec<Symbol>,
+    },
+    /// PreFilter rejected the pod.
+    Rejected {
+        /// The plugin, unless several disagreed.
+        plugin: Option<&'static str>,
+        /// The code.
+        code: Code,
+        /// Why.
+        reason: Reason,
+        /// The plugins that named nodes, when that is the reason.
+        named_by: Vec<&'static str>,
+    },
+}
+
+/// A score plugin that takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedScore {
+    /// The plugin.
+    pub plugin: PluginIndex,
+    /// Its weight.
+    pub weight: i64,
+    /// How its scores are scaled.
+    pub normalization: Normalization,
+}
+
+/// The plan for one class.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Where Filter looks.
+    pub scope: Scope,
+    /// Filters whose verdict on a row stands until the row changes.
+    pub filters: Vec<PluginIndex>,
+    /// Filters that are asked in every cycle.
+    pub live_filters: Vec<PluginIndex>,
+    /// Filters that PreFilter skipped.
+    pub skipped_filters: Vec<PluginIndex>,
+    /// Scores that are final and stand until the row changes: one sum per row.
+    pub final_scores: Vec<PlannedScore>,
+    /// Scores whose raw value stands until the row changes, scaled in every cycle.
+    pub scaled_scores: Vec<PlannedScore>,
+    /// Scores that are asked in every cycle.
+    pub live_scores: Vec<PlannedScore>,
+    /// Scores that PreScore skipped.
+    pub skipped_scores: Vec<PluginIndex>,
+}
+
+impl Plan {
+    /// Asks every plugin about the class.
+    #[must_use]
+    pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {
+        let mut plan = Plan::default();
+        plan.scope = plan.pre_filter(world, profile, class);
+        for &(plugin, weight) in profile.scores() {
+            let score = profile.score(plugin);
+            if score.pre_score(world, class) == PreScore::Skip {
+                plan.skipped_scores.push(plugin);
+                continue;
+            }
+            let planned = PlannedScore { plugin, weight, normalization: score.normalization() };
+            match (score.reads(), planned.normalization) {
+                (Reads::Global, _) => plan.live_scores.push(planned),
+                (_, Normalization::None) => plan.final_scores.push(planned),
+                _ => plan.scaled_scores.push(planned),
+            }
+        }
+        plan
+    }
+
+    fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> Scope {
+        let mut names: Option<Vec<Symbol>> = None;
+        let mut named_by: Vec<&'static str> = Vec::new();
+        let mut rejected = None;
+        for &plugin in profile.filters() {
+            let filter = profile.filter(plugin);
+            let mut subset = None;
+            match filter.pre_filter(world, class) {
+                PreFilter::Skip => {
+                    self.skipped_filters.push(plugin);
+                    continue;
+                }
+                PreFilter::Reject(code, reason) => {
+                    let scope =
+                        Scope::Rejected { plugin: Some(profile.name(plugin)), code, reason, named_by: Vec::new() };
+                    if code == Code::UnschedulableAndUnresolvable {
+                        return scope;
+                    }
+                    // Eviction may help: the remaining plugins still prepare themselves.
+                    rejected = Some(scope);
+                    continue;
+                }
+                PreFilter::Nodes(nodes) => {
+                    subset = Some(nodes);
+                    named_by.push(profile.name(plugin));
+                }
+                PreFilter::Run => {}
+            }
+            match filter.reads() {
+                Reads::Global => self.live_filters.push(plugin),
+                Reads::Static | Reads::NodeLocal => self.filters.push(plugin),
+            }
+            if let Some(subset) = subset {
+                let mut merged = names.take().unwrap_or_else(|| subset.to_vec());
+                merged.retain(|name| subset.contains(name));
+                if merged.is_empty() {
+                    named_by.sort_unstable();
+                    return Scope::Rejected {
+                        plugin: None,
+                        code: Code::UnschedulableAndUnresolvable,
+                        reason: Reason::Owned(disagreement(&named_by)),
+                        named_by,
+                    };
+                }
+                names = Some(merged);
+            }
+        }
+        match (rejected, names) {
+            (Some(scope), _) => scope,
+            (None, None) => Scope::All,
+            (None, Some(mut names)) => {
+                named_by.sort_unstable();
+                names.sort_unstable_by_key(|&name| world.vocabulary.symbols.text(name));
+                names.dedup();
+                Scope::Rows { rows: existing_rows(world, &names), plugins: named_by, names }
+            }
+        }
+    }
+}
+
+fn existing_rows(world: &World, names: &[Symbol]) -> Vec<u32> {
+    let nodes = world.nodes();
+    let mut rows: Vec<u32> = names
+        .iter()
+        .filter_map(|&name| nodes.row_of(nodes.find(name)?))
+        .map(|row| u32::try_from(row).expect("rows fit u32"))
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+fn disagreement(plugins: &[&str]) -> Arc<str> {
+    match plugins {
+        [only] => format!("node(s) didn't satisfy plugin {only}").into(),
+        several => format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", several.join(" ")).into(),
+    }
+}
+
+/// The reason given for nodes outside a subset.
+#[must_use]
+pub fn outside_reason(plugins: &[&str]) -> Reason {
+    Reason::Owned(format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" ")).into())
+}

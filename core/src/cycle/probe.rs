@@ -1,0 +1,30 @@
+//! Where a cycle tells that it enters its next part. The engine has no clock: whoever measures
+//! reads one in [`Probe::mark`].
+
+/// A part of the cycle that just ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// PreFilter is done.
+    PreFilter,
+    /// Filter is done.
+    Filter,
+    /// PreScore is done.
+    PreScore,
+    /// Score, normalisation and selection are done.
+    Score,
+}
+
+/// Listens to a cycle.
+pub trait Probe {
+    /// A part of the cycle ended.
+    fn mark(&mut self, mark: Mark);
+}
+
+/// Listens to nothing, at no cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    #[inline]
+    fn mark(&mut self, _: Mark) {}
+}

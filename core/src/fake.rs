@@ -1,0 +1,663 @@
+//! Random clusters and pods for property tests: same seed, same cluster.
+//!
+//! Each seed first draws how often every [`Feature`] is used: most are off, some are rare, a few
+//! are everywhere. So one seed has nothing but taints, the next mixes sidecars with huge pages on
+//! nodes without memory, and mixes occur that a fixed rate for each feature would never show.
+//! Names, keys and values come from small pools, so that things meet.
+
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::input::{
+    ContainerInput, ContainerStatusInput, HostPortInput, ImageInput, NodeAffinityInput, NodeInput,
+    NodeSelectorTermInput, PodInput, RequirementInput, ResourceList, TaintInput, TolerationInput,
+    VolumeInput, VolumeSourceInput,
+};
+use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strategy};
+use crate::naive::schedule::Profile;
+use crate::naive::{NaiveCluster, NaiveNode};
+use crate::quantity::Quantity;
+
+/// Names a seed for replay.
+const SEED_VARIABLE: &str = "SCHEDLAB_SEED";
+
+/// How often a seed may use a feature, in percent. Off is the most likely.
+const RATES_PERCENT: [u64; 7] = [0, 0, 0, 0, 10, 40, 90];
+
+/// Something that a cluster or a pod can have, and that a seed uses often, rarely or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it all")]
+pub enum Feature {
+    Zones,
+    Taints,
+    Cordons,
+    NodeSelector,
+    RequiredAffinity,
+    PreferredAffinity,
+    MatchFields,
+    EmptyTerms,
+    UnreadableTerms,
+    NodeName,
+    HostPorts,
+    Images,
+    ImageVolumes,
+    EphemeralStorage,
+    ExtendedResources,
+    HugePages,
+    OddQuantities,
+    NoRequests,
+    InitContainers,
+    Sidecars,
+    Overhead,
+    PodLevelResources,
+    Resizes,
+    EmptyNodes,
+    CrowdedNodes,
+    OvercommittedNodes,
+}
+
+const FEATURE_COUNT: usize = Feature::OvercommittedNodes as usize + 1;
+
+/// A small seeded generator (splitmix64), with the seed's rates of features.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: u64,
+    rates_percent: [u64; FEATURE_COUNT],
+}
+
+impl Rng {
+    /// The generator of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Rng {
+        let mut rng = Rng { state: seed, rates_percent: [0; FEATURE_COUNT] };
+        rng.rates_percent = [(); FEATURE_COUNT].map(|()| *rng.pick(&RATES_PERCENT));
+        rng
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number of the range.
+    pub fn range(&mut self, range: RangeInclusive<usize>) -> usize {
+        let (start, end) = range.into_inner();
+        assert!(start <= end);
+        start + (self.next_u64() % (end - start + 1) as u64) as usize
+    }
+
+    /// True in so many of a hundred cases.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.next_u64() % 100 < percent
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    ///
+    /// When there are none.
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.range(0..=choices.len() - 1)]
+    }
+
+    /// Whether to use a feature here, at the seed's rate.
+    pub fn uses(&mut self, feature: Feature) -> bool {
+        let percent = self.rates_percent[feature as usize];
+        self.chance(percent)
+    }
+}
+
+/// Runs a check for the seeds from 0 on, or only for the one in `SCHEDLAB_SEED`.
+///
+/// # Panics
+///
+/// When the check does: with the seed and the command to replay it.
+pub fn for_each_seed(name: &str, count: u64, check: impl Fn(&mut Rng)) {
+    let seeds = match std::env::var(SEED_VARIABLE) {
+        Ok(text) => {
+            let seed: u64 = text.parse().expect("SCHEDLAB_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..count,
+    };
+    for seed in seeds {
+        let outcome = catch_unwind(AssertUnwindSafe(|| check(&mut Rng::new(seed))));
+        assert!(
+            outcome.is_ok(),
+            "SEED={seed}; replay with {SEED_VARIABLE}={seed} cargo test -p schedlab-core {name}"
+        );
+    }
+}
+
+/// A cluster with some pods on its nodes, fitting or not.
+pub fn cluster(rng: &mut Rng, node_count: RangeInclusive<usize>) -> NaiveCluster {
+    let mut cluster = NaiveCluster::new(nodes(rng, node_count));
+    for NaiveNode { pods, .. } in &mut cluster.nodes {
+        let pods_max = if rng.uses(Feature::OvercommittedNodes) { 20 } else { 3 };
+        *pods = (0..rng.range(0..=pods_max)).map(|_| bound_pod(rng)).collect();
+    }
+    cluster
+}
+
+/// Nodes named `n0`, `n1` and so on.
+pub fn nodes(rng: &mut Rng, count: RangeInclusive<usize>) -> Vec<NodeInput> {
+    (0..rng.range(count)).map(|i| node(rng, i)).collect()
+}
+
+/// A node named `n<index>`.
+pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
+    let mut node = NodeInput {
+        name: format!("n{index}"),
+        unschedulable: rng.uses(Feature::Cordons),
+        allocatable: allocatable(rng),
+        ..Default::default()
+    };
+    for key in LABEL_KEYS {
+        if rng.chance(50) {
+            let value = word(rng, &LABEL_VALUES);
+            node.labels.insert(key.to_owned(), value);
+        }
+    }
+    if rng.uses(Feature::Zones) {
+        for key in ZONE_KEYS {
+            if rng.chance(60) {
+                let value = word(rng, &ZONE_VALUES);
+                node.labels.insert(key.to_owned(), value);
+            }
+        }
+    }
+    if rng.uses(Feature::Taints) {
+        node.taints = (0..rng.range(1..=3)).map(|_| taint(rng)).collect();
+    }
+    if rng.uses(Feature::Images) {
+        node.images = (0..rng.range(1..=4)).map(|_| image(rng)).collect();
+    }
+    node
+}
+
+/// A pending pod.
+pub fn pod(rng: &mut Rng) -> PodInput {
+    let mut pod = bound_pod(rng);
+    pod.resource_status = Default::default();
+    for container in pod.containers.iter_mut().chain(&mut pod.init_containers) {
+        container.status = None;
+    }
+    if rng.uses(Feature::NodeName) {
+        pod.node_name = Some(node_name(rng));
+    }
+    if rng.uses(Feature::Taints) {
+        pod.tolerations = (0..rng.range(1..=3)).map(|_| toleration(rng)).collect();
+    }
+    if rng.uses(Feature::Cordons) {
+        pod.tolerations.push(TolerationInput {
+            key: "node.kubernetes.io/unschedulable".to_owned(),
+            operator: "Exists".to_owned(),
+            ..Default::default()
+        });
+    }
+    if rng.uses(Feature::NodeSelector) {
+        let labels = (0..rng.range(0..=2)).map(|_| {
+            let (key, value) = (rng.pick(&LABEL_KEYS), rng.pick(&LABEL_VALUES));
+            ((*key).to_owned(), (*value).to_owned())
+        });
+        pod.node_selector = Some(labels.collect());
+    }
+    let affinity = node_affinity(rng);
+    if affinity != NodeAffinityInput::default() {
+        pod.node_affinity = Some(affinity);
+    }
+    pod
+}
+
+/// A pod as it runs on a node: with a status, and without wishes about where to go.
+pub fn bound_pod(rng: &mut Rng) -> PodInput {
+    let mut pod = PodInput {
+        namespace: word(rng, &["default", "team-a", "team-b"]),
+        priority: *rng.pick(&[0, 0, 0, 10, 1000, -5]),
+        containers: (0..rng.range(1..=3)).map(|i| container(rng, &format!("c{i}"))).collect(),
+        ..Default::default()
+    };
+    if rng.uses(Feature::InitContainers) || rng.uses(Feature::Sidecars) {
+        pod.init_containers = (0..rng.range(1..=3))
+            .map(|i| ContainerInput {
+                is_sidecar: rng.uses(Feature::Sidecars),
+                ..container(rng, &format!("i{i}"))
+            })
+            .collect();
+    }
+    if rng.uses(Feature::Overhead) {
+        pod.overhead = requests(rng);
+    }
+    if rng.uses(Feature::PodLevelResources) {
+        pod.pod_requests = Some(requests(rng));
+    }
+    if rng.uses(Feature::ImageVolumes) {
+        pod.volumes.push(VolumeInput {
+            name: "v0".to_owned(),
+            source: VolumeSourceInput::Image { reference: word(rng, &IMAGES) },
+        });
+    }
+    if rng.uses(Feature::Resizes) {
+        resize(rng, &mut pod);
+    }
+    pod
+}
+
+/// A profile: the default one, or with other strategies, resources and percentages.
+pub fn profile(rng: &mut Rng) -> Profile {
+    let mut profile = Profile::default();
+    if rng.chance(50) {
+        return profile;
+    }
+    profile.percentage_of_nodes_to_score = *rng.pick(&[0, 0, 1, 30, 70, 100]);
+    profile.fit = FitArgs { strategy: strategy(rng), resources: resource_specs(rng), ..FitArgs::default() };
+    if rng.chance(30) {
+        let ignored = word(rng, &EXTENDED_RESOURCES);
+        profile.fit.ignored_resources.insert(ignored);
+    }
+    if rng.chance(20) {
+        let group = "example.com".to_owned();
+        profile.fit.ignored_resource_groups.insert(group);
+    }
+    profile.balanced_resources = resource_specs(rng);
+    if rng.chance(30) {
+        profile.added_affinity = Some(NodeAffinityInput {
+            required: rng.chance(50).then(|| vec![readable_term(rng), readable_term(rng)]),
+            preferred: rng.chance(50).then(|| vec![(3, readable_term(rng))]),
+            required_during_execution: None,
+        });
+    }
+    profile
+}
+
+const LABEL_KEYS: [&str; 4] = ["disk", "cores", "example.com/rack", "pool"];
+const LABEL_VALUES: [&str; 9] = ["", "a", "b", "ssd", "3", "7", "007", "12", "2.5"];
+const ZONE_KEYS: [&str; 4] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
+const ZONE_VALUES: [&str; 4] = ["z1", "z2", "z3", ""];
+const TAINT_KEYS: [&str; 3] = ["gpu", "team", "spot"];
+const TAINT_VALUES: [&str; 3] = ["", "red", "blue"];
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const IMAGES: [&str; 7] =
+    ["web:1", "web", "web:latest", "db:9", "host:5000/tool", "host:5000/tool:latest", "huge:1"];
+const EXTENDED_RESOURCES: [&str; 3] = ["example.com/gpu", "acme.org/fpga", "kubernetes.io/thing"];
+const HUGE_PAGES: [&str; 2] = ["hugepages-2Mi", "hugepages-1Gi"];
+const CPU: [&str; 9] = ["0", "1m", "10m", "100m", "250m", "500m", "1", "1500m", "3"];
+const CPU_ODD: [&str; 6] = ["1n", "100u", "0.3333", "1e-1", "33.3m", "2.0000001"];
+const MEMORY: [&str; 8] = ["0", "1", "64Mi", "128Mi", "200Mi", "512Mi", "1Gi", "3Gi"];
+const MEMORY_ODD: [&str; 7] = ["0.3Gi", "1500m", "123456789", "1e8", "1.1Ki", "100M", "7n"];
+const COUNTS: [&str; 5] = ["0", "1", "2", "4", "8"];
+const COUNTS_ODD: [&str; 3] = ["500m", "1e1", "2.5"];
+
+/// One of the texts.
+fn word(rng: &mut Rng, pool: &[&str]) -> String {
+    (*rng.pick(pool)).to_owned()
+}
+
+fn quantity(text: &str) -> Quantity {
+    Quantity::parse(text).expect("the pools hold quantities")
+}
+
+fn pick_quantity(rng: &mut Rng, plain: &[&str], odd: &[&str]) -> Quantity {
+    let pool = if rng.uses(Feature::OddQuantities) { odd } else { plain };
+    quantity(&word(rng, pool))
+}
+
+fn allocatable(rng: &mut Rng) -> ResourceList {
+    let mut list = ResourceList::new();
+    let mut set = |rng: &mut Rng, name: &str, pool: &[&str]| {
+        let text = if rng.uses(Feature::EmptyNodes) { "0" } else { rng.pick(pool) };
+        if text != "0" || rng.chance(50) {
+            list.insert(name.to_owned(), quantity(text));
+        }
+    };
+    set(rng, "cpu", &["1", "2", "4", "7900m", "16", "64"]);
+    set(rng, "memory", &["1Gi", "4Gi", "7.5Gi", "16Gi", "64Gi"]);
+    let pods: &[&str] = if rng.uses(Feature::CrowdedNodes) { &["0", "1", "2", "3"] } else { &["30", "110"] };
+    set(rng, "pods", pods);
+    if rng.uses(Feature::EphemeralStorage) {
+        set(rng, "ephemeral-storage", &["1Gi", "4Gi", "100G"]);
+    }
+    for name in EXTENDED_RESOURCES {
+        if rng.uses(Feature::ExtendedResources) {
+            set(rng, name, &COUNTS);
+        }
+    }
+    for name in HUGE_PAGES {
+        if rng.uses(Feature::HugePages) {
+            set(rng, name, &["0", "1Gi", "2Gi", "6Gi"]);
+        }
+    }
+    list
+}
+
+fn requests(rng: &mut Rng) -> ResourceList {
+    let mut list = ResourceList::new();
+    if rng.uses(Feature::NoRequests) {
+        return list;
+    }
+    if rng.chance(80) {
+        list.insert("cpu".to_owned(), pick_quantity(rng, &CPU, &CPU_ODD));
+    }
+    if rng.chance(80) {
+        list.insert("memory".to_owned(), pick_quantity(rng, &MEMORY, &MEMORY_ODD));
+    }
+    if rng.uses(Feature::EphemeralStorage) {
+        let amount = pick_quantity(rng, &MEMORY, &MEMORY_ODD);
+        list.insert("ephemeral-storage".to_owned(), amount);
+    }
+    if rng.uses(Feature::ExtendedResources) {
+        let name = word(rng, &EXTENDED_RESOURCES);
+        list.insert(name, pick_quantity(rng, &COUNTS, &COUNTS_ODD));
+    }
+    if rng.uses(Feature::HugePages) {
+        let name = word(rng, &HUGE_PAGES);
+        list.insert(name, pick_quantity(rng, &["0", "2Mi", "1Gi"], &["1e9", "0.5Gi"]));
+    }
+    list
+}
+
+fn container(rng: &mut Rng, name: &str) -> ContainerInput {
+    let mut container = ContainerInput {
+        name: name.to_owned(),
+        image: word(rng, &IMAGES),
+        requests: requests(rng),
+        ..Default::default()
+    };
+    if rng.uses(Feature::HostPorts) {
+        container.host_ports = (0..rng.range(1..=2))
+            .map(|_| HostPortInput {
+                host_ip: word(rng, &["", "0.0.0.0", "10.0.0.1", "10.0.0.2", "::"]),
+                protocol: word(rng, &["", "TCP", "UDP", "SCTP"]),
+                host_port: *rng.pick(&[80, 443, 8080]),
+            })
+            .collect();
+    }
+    container
+}
+
+/// Makes the kubelet's report differ from the spec.
+fn resize(rng: &mut Rng, pod: &mut PodInput) {
+    for container in pod.containers.iter_mut().chain(&mut pod.init_containers) {
+        container.status = rng.chance(80).then(|| ContainerStatusInput {
+            allocated: rng.chance(70).then(|| requests(rng)),
+            actual_requests: rng.chance(70).then(|| requests(rng)),
+        });
+    }
+    let status = &mut pod.resource_status;
+    status.has_resources = rng.chance(40);
+    if status.has_resources && rng.chance(70) {
+        status.requests = Some(requests(rng));
+    }
+    status.allocated = rng.chance(40).then(|| requests(rng));
+    match rng.range(0..=3) {
+        0 => status.resize_infeasible = true,
+        1 => status.resize_deferred = true,
+        _ => {}
+    }
+}
+
+fn taint(rng: &mut Rng) -> TaintInput {
+    TaintInput { key: word(rng, &TAINT_KEYS), value: word(rng, &TAINT_VALUES), effect: word(rng, &EFFECTS) }
+}
+
+fn toleration(rng: &mut Rng) -> TolerationInput {
+    let operators = ["", "Equal", "Equal", "Exists", "Exists", "Gt"];
+    TolerationInput {
+        key: word(rng, &["gpu", "team", "spot", ""]),
+        operator: word(rng, &operators),
+        value: word(rng, &TAINT_VALUES),
+        effect: word(rng, &["", "NoSchedule", "PreferNoSchedule", "NoExecute"]),
+        seconds: None,
+    }
+}
+
+fn image(rng: &mut Rng) -> ImageInput {
+    const MIB: i64 = 1024 * 1024;
+    ImageInput {
+        names: (0..rng.range(1..=2)).map(|_| word(rng, &IMAGES)).collect(),
+        size_bytes: *rng.pick(&[0, 10 * MIB, 23 * MIB, 150 * MIB, 999 * MIB + 7, 3000 * MIB]),
+    }
+}
+
+/// A name that a node of a small cluster has.
+fn node_name(rng: &mut Rng) -> String {
+    format!("n{}", rng.range(0..=11))
+}
+
+fn node_affinity(rng: &mut Rng) -> NodeAffinityInput {
+    let mut affinity = NodeAffinityInput::default();
+    if rng.uses(Feature::RequiredAffinity) {
+        affinity.required = Some((0..rng.range(0..=3)).map(|_| term(rng)).collect());
+    }
+    if rng.uses(Feature::PreferredAffinity) {
+        let weights = [1, 1, 2, 10, 100, 0];
+        affinity.preferred = Some((0..rng.range(0..=3)).map(|_| (*rng.pick(&weights), term(rng))).collect());
+    }
+    affinity
+}
+
+fn term(rng: &mut Rng) -> NodeSelectorTermInput {
+    if rng.uses(Feature::EmptyTerms) {
+        return NodeSelectorTermInput::default();
+    }
+    let mut term = NodeSelectorTermInput::default();
+    if rng.uses(Feature::MatchFields) {
+        term.match_fields = (0..rng.range(1..=2)).map(|_| field(rng)).collect();
+    }
+    if term.match_fields.is_empty() || rng.chance(30) {
+        term.match_expressions = (0..rng.range(1..=2)).map(|_| expression(rng)).collect();
+    }
+    if rng.uses(Feature::UnreadableTerms) && rng.chance(50) {
+        term.match_expressions.push(unreadable_expression(rng));
+    }
+    term
+}
+
+fn readable_term(rng: &mut Rng) -> NodeSelectorTermInput {
+    NodeSelectorTermInput { match_expressions: vec![expression(rng)], match_fields: Vec::new() }
+}
+
+fn requirement(key: &str, operator: &str, values: &[&str]) -> RequirementInput {
+    RequirementInput {
+        key: key.to_owned(),
+        operator: operator.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    }
+}
+
+fn field(rng: &mut Rng) -> RequirementInput {
+    let name = node_name(rng);
+    match rng.range(0..=9) {
+        0 => requirement("metadata.namespace", "NotIn", &[&name]),
+        1 | 2 => requirement("metadata.name", "NotIn", &[&name]),
+        3 => requirement("metadata.name", "In", &[&name, "n1"]),
+        _ => requirement("metadata.name", "In", &[&name]),
+    }
+}
+
+fn expression(rng: &mut Rng) -> RequirementInput {
+    let key = *rng.pick(&["disk", "cores", "example.com/rack", "pool", "absent", ZONE_KEYS[0]]);
+    let (one, two) = (*rng.pick(&LABEL_VALUES), *rng.pick(&LABEL_VALUES));
+    let bound = *rng.pick(&["0", "3", "007", "10"]);
+    match rng.range(0..=7) {
+        0 => requirement(key, "Exists", &[]),
+        1 => requirement(key, "DoesNotExist", &[]),
+        2 => requirement(key, "Gt", &[bound]),
+        3 => requirement(key, "Lt", &[bound]),
+        4 => requirement(key, "NotIn", &[one, two]),
+        _ => requirement(key, "In", &[one, two, "z1"]),
+    }
+}
+
+fn unreadable_expression(rng: &mut Rng) -> RequirementInput {
+    match rng.range(0..=5) {
+        0 => requirement("not a key!", "Exists", &[]),
+        1 => requirement("disk", "In", &[]),
+        2 => requirement("disk", "Near", &["a"]),
+        3 => requirement("cores", "Gt", &["2.5"]),
+        4 => requirement("cores", "Lt", &["-3"]),
+        _ => requirement("disk", "NotIn", &["no spaces"]),
+    }
+}
+
+fn strategy(rng: &mut Rng) -> Strategy {
+    match rng.range(0..=3) {
+        0 => Strategy::LeastAllocated,
+        1 => Strategy::MostAllocated,
+        _ => Strategy::RequestedToCapacityRatio(shape(rng)),
+    }
+}
+
+/// Points of ascending utilization.
+fn shape(rng: &mut Rng) -> Vec<ShapePoint> {
+    let mut points: Vec<ShapePoint> = Vec::new();
+    for utilization in [0, 7, 40, 85, 100] {
+        if rng.chance(60) {
+            let score = rng.range(0..=10) as i64;
+            points.push(ShapePoint { utilization, score });
+        }
+    }
+    if points.is_empty() {
+        points.push(ShapePoint { utilization: 50, score: 5 });
+    }
+    points
+}
+
+fn resource_specs(rng: &mut Rng) -> Vec<ResourceSpec> {
+    let names = ["cpu", "memory", "ephemeral-storage", EXTENDED_RESOURCES[0], HUGE_PAGES[0]];
+    let mut specs: Vec<ResourceSpec> = Vec::new();
+    for name in names {
+        if specs.is_empty() || rng.chance(50) {
+            specs.push(ResourceSpec { name: name.to_owned(), weight: *rng.pick(&[1, 1, 2, 7, 100]) });
+        }
+    }
+    specs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive::schedule::{Decision, Pick, schedule};
+    use std::collections::BTreeSet;
+
+    fn decide(rng: &mut Rng) -> (NaiveCluster, PodInput, Decision) {
+        let (cluster, pod) = (cluster(rng, 0..=12), pod(rng));
+        let profile = profile(rng);
+        let (start, draw) = (rng.range(0..=11), rng.next_u64());
+        let start = start % cluster.nodes.len().max(1);
+        let decision = schedule(&profile, &cluster, &pod, start, Pick::Draw(draw));
+        (cluster, pod, decision)
+    }
+
+    #[test]
+    fn same_seed_same_cluster() {
+        for_each_seed("same_seed_same_cluster", 100, |rng| {
+            let mut twin = rng.clone();
+            assert_eq!(decide(rng), decide(&mut twin));
+        });
+        assert_ne!(decide(&mut Rng::new(1)), decide(&mut Rng::new(2)));
+    }
+
+    #[test]
+    fn decisions_hold_together() {
+        for_each_seed("decisions_hold_together", 2000, |rng| {
+            let (cluster, _, decision) = decide(rng);
+            let feasible: BTreeSet<&String> = decision.feasible.iter().collect();
+            assert_eq!(feasible.len(), decision.feasible.len());
+            assert!(decision.rejected.keys().all(|name| !feasible.contains(name)));
+            assert!(feasible.len() + decision.rejected.len() <= cluster.nodes.len());
+            assert_eq!(decision.message.is_some(), feasible.is_empty());
+            let fails = decision.scores.is_err() && feasible.len() > 1;
+            assert_eq!(decision.chosen.is_none(), feasible.is_empty() || fails);
+            assert!(decision.chosen.iter().all(|name| decision.ties.contains(name)));
+            for score in decision.scores.iter().flatten() {
+                assert_eq!(score.total, score.weighted.values().sum::<i64>());
+                assert!(score.raw.values().all(|raw| *raw >= 0));
+            }
+        });
+    }
+
+    /// The generator is worth its name only if every plugin rejects, skips and tells nodes apart.
+    #[test]
+    fn every_outcome_occurs() {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for seed in 0..3000 {
+            let (_, _, decision) = decide(&mut Rng::new(seed));
+            for verdict in decision.rejected.values() {
+                seen.insert(format!("{} {:?}", verdict.plugin, verdict.code));
+            }
+            for plugin in &decision.pre_filter.skip {
+                seen.insert(format!("{plugin} skips Filter"));
+            }
+            for plugin in &decision.skip_score {
+                seen.insert(format!("{plugin} skips Score"));
+            }
+            for plugin in &decision.pre_filter.nodes_by {
+                seen.insert(format!("{plugin} names nodes"));
+            }
+            if let Some(verdict) = &decision.pre_filter.rejected {
+                seen.insert(format!("{:?} rejects all", verdict.plugin));
+            }
+            match &decision.scores {
+                Err(error) => {
+                    seen.insert(format!("{} cannot score", error.plugin));
+                }
+                Ok(scores) => {
+                    for pair in scores.windows(2) {
+                        let differing = pair[0].raw.iter().filter(|(p, raw)| pair[1].raw[*p] != **raw);
+                        seen.extend(differing.map(|(p, _)| format!("{p} tells apart")));
+                    }
+                }
+            }
+        }
+        #[rustfmt::skip]
+        let expected = [
+            "\"\" rejects all", "\"NodeAffinity\" rejects all",
+            "ImageLocality tells apart",
+            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
+            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
+            "NodeName names nodes",
+            "NodePorts Unschedulable", "NodePorts skips Filter",
+            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
+            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
+            "NodeResourcesFit tells apart",
+            "NodeUnschedulable UnschedulableAndUnresolvable",
+            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
+        ];
+        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_failing_seed_says_how_to_replay_it() {
+        if std::env::var(SEED_VARIABLE).is_ok() {
+            return;
+        }
+        let outcome = catch_unwind(|| {
+            for_each_seed("some_test", 10, |rng| {
+                assert_ne!(rng.state, Rng::new(7).state, "on purpose");
+            });
+        });
+        let payload = outcome.expect_err("seed 7 fails");
+        let message = payload.downcast_ref::<String>().expect("a text");
+        assert_eq!(message, "SEED=7; replay with SCHEDLAB_SEED=7 cargo test -p schedlab-core some_test");
+    }
+
+    #[test]
+    fn ranges_include_their_ends() {
+        let mut rng = Rng::new(0);
+        let seen: BTreeSet<usize> = (0..200).map(|_| rng.range(3..=6)).collect();
+        assert_eq!(seen, BTreeSet::from([3, 4, 5, 6]));
+        assert!(!rng.chance(0));
+        assert!(rng.chance(100));
+    }
+}

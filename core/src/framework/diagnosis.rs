@@ -1,0 +1,87 @@
+//! Why a pod fits nowhere, as counts per reason, and upstream's sentence for it.
+//!
+//! Upstream: framework/types.go `FitError`.
+
+use crate::framework::status::Reason;
+use crate::interner::Vocabulary;
+
+/// Why no node fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Nodes in the list.
+    pub node_count: usize,
+    /// PreFilter's message when it rejected the pod as such.
+    pub pre_filter: Option<Reason>,
+    /// How many nodes each reason holds for. A node may have several reasons.
+    pub reasons: Vec<(Reason, usize)>,
+    /// The plugins that rejected, sorted by name.
+    pub plugins: Vec<&'static str>,
+}
+
+impl Diagnosis {
+    /// Adds `count` nodes to a reason.
+    pub fn count(&mut self, reason: Reason, count: usize) {
+        match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, total)) => *total += count,
+            None => self.reasons.push((reason, count)),
+        }
+    }
+
+    /// Notes that a plugin rejected.
+    pub fn blame(&mut self, plugin: &'static str) {
+        if let Err(at) = self.plugins.binary_search(&plugin) {
+            self.plugins.insert(at, plugin);
+        }
+    }
+
+    /// Upstream's sentence: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`
+    /// Reasons are sorted as text, counts included, as upstream sorts them.
+    #[must_use]
+    pub fn message(&self, vocabulary: &Vocabulary) -> String {
+        if self.node_count == 0 {
+            return "no nodes available to schedule pods".to_owned();
+        }
+        let head = format!("0/{} nodes are available:", self.node_count);
+        if let Some(reason) = &self.pre_filter {
+            return format!("{head} {}.", reason.text(vocabulary));
+        }
+        let mut parts: Vec<String> =
+            self.reasons.iter().map(|(reason, count)| format!("{count} {}", reason.text(vocabulary))).collect();
+        if parts.is_empty() {
+            return head;
+        }
+        parts.sort_unstable();
+        format!("{head} {}.", parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::ResourceKind;
+
+    #[test]
+    fn reasons_are_counted_and_sorted_as_text() {
+        let mut diagnosis = Diagnosis { node_count: 15, ..Diagnosis::default() };
+        diagnosis.count(Reason::Insufficient(ResourceKind::Cpu), 3);
+        diagnosis.count(Reason::Text("node(s) had untolerated taint(s)"), 10);
+        diagnosis.count(Reason::Insufficient(ResourceKind::Cpu), 2);
+        let message = diagnosis.message(&Vocabulary::default());
+        assert_eq!(
+            message,
+            "0/15 nodes are available: 10 node(s) had untolerated taint(s), 5 Insufficient cpu."
+        );
+    }
+
+    #[test]
+    fn a_rejection_before_filtering_stands_alone() {
+        let diagnosis =
+            Diagnosis { node_count: 2, pre_filter: Some(Reason::Text("no way")), ..Diagnosis::default() };
+        assert_eq!(diagnosis.message(&Vocabulary::default()), "0/2 nodes are available: no way.");
+    }
+
+    #[test]
+    fn an_empty_cluster_says_so() {
+        assert_eq!(Diagnosis::default().message(&Vocabulary::default()), "no nodes available to schedule pods");
+    }
+}

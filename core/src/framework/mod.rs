@@ -1,0 +1,7 @@
+//! The scheduling framework: extension points as batch traits, statuses, profiles, diagnosis.
+
+pub mod diagnosis;
+pub mod plugin;
+pub mod profile;
+pub mod registry;
+pub mod status;

@@ -1,0 +1,225 @@
+//! The extension points, as traits over batches of rows.
+//!
+//! A plugin is asked once per pod and chunk of nodes, never once per node: [`FilterPlugin::filter`]
+//! clears bits of the chunk's words, [`ScorePlugin::score`] writes a column of scores. Whoever
+//! needs to know why a node is out asks [`FilterPlugin::verdict`] for that one node.
+
+use std::fmt;
+
+use crate::class::PodClass;
+use crate::framework::status::{Code, Reason};
+use crate::ids::Symbol;
+use crate::snapshot::mask::BitRows;
+use crate::world::World;
+
+/// The highest score a plugin gives after normalisation.
+pub const MAX_NODE_SCORE: i64 = 100;
+
+/// What a verdict or a score depends on, besides the pod's class. The class cache keeps results
+/// until something they depend on changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// The node's labels, taints and other attributes.
+    Static,
+    /// Attributes and the pods on that node.
+    NodeLocal,
+    /// Counts over other nodes: evaluated afresh in every cycle.
+    Global,
+}
+
+/// A plugin and the extension points it takes part in.
+pub trait Plugin: fmt::Debug + Send + Sync {
+    /// Upstream's name.
+    fn name(&self) -> &'static str;
+
+    /// PreEnqueue.
+    fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {
+        None
+    }
+
+    /// QueueSort.
+    fn as_queue_sort(&self) -> Option<&dyn QueueSortPlugin> {
+        None
+    }
+
+    /// PreFilter and Filter.
+    fn as_filter(&self) -> Option<&dyn FilterPlugin> {
+        None
+    }
+
+    /// PreScore, Score and NormalizeScore.
+    fn as_score(&self) -> Option<&dyn ScorePlugin> {
+        None
+    }
+
+    /// Bind.
+    fn as_bind(&self) -> Option<&dyn BindPlugin> {
+        None
+    }
+}
+
+/// Decides whether a pod may enter the active queue.
+pub trait PreEnqueuePlugin {
+    /// `None` lets the pod pass; otherwise why it waits.
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String>;
+}
+
+/// What the queue may compare pods by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueKey {
+    /// `spec.priority`.
+    pub priority: i32,
+    /// When the pod entered the queue.
+    pub queued_ns: u64,
+}
+
+/// Orders the active queue.
+pub trait QueueSortPlugin {
+    /// Whether `one` is tried before `other`.
+    fn less(&self, one: QueueKey, other: QueueKey) -> bool;
+}
+
+/// The outcome of PreFilter for a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreFilter<'a> {
+    /// Filter runs on all nodes.
+    Run,
+    /// Filter has nothing to say about this pod.
+    Skip,
+    /// Only nodes of these names can fit.
+    Nodes(&'a [Symbol]),
+    /// No node can fit.
+    Reject(Code, Reason),
+}
+
+/// PreFilter and Filter.
+pub trait FilterPlugin: Sync {
+    /// What the verdict depends on.
+    fn reads(&self) -> Reads;
+
+    /// Asked once per class (for [`Reads::Global`]: once per cycle).
+    fn pre_filter<'a>(&self, world: &'a World, class: &'a PodClass) -> PreFilter<'a>;
+
+    /// Clears the bit of every node that does not fit. `words[i]` covers the rows of word
+    /// `first_word + i`; a bit that is already clear is not looked at.
+    fn filter(&self, world: &World, class: &PodClass, first_word: usize, words: &mut [u64]) {
+        let mut reasons = Vec::new();
+        retain_rows(first_word, words, |row| {
+            reasons.clear();
+            self.verdict(world, class, row, &mut reasons) == Code::Success
+        });
+    }
+
+    /// The verdict on one node, with the reasons appended to `reasons`.
+    fn verdict(&self, world: &World, class: &PodClass, row: usize, reasons: &mut Vec<Reason>) -> Code;
+
+    /// The verdict on every node this plugin rejects, when it is always the same.
+    fn only_rejection(&self) -> Option<(Code, Reason)> {
+        None
+    }
+}
+
+/// The outcome of PreScore for a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreScore {
+    /// Score runs.
+    Run,
+    /// Score contributes nothing.
+    Skip,
+}
+
+/// What NormalizeScore does with the scores of all feasible nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalization {
+    /// Scores are final.
+    None,
+    /// The highest becomes 100.
+    Highest,
+    /// The highest becomes 0, and 0 becomes 100.
+    Lowest,
+}
+
+/// PreScore, Score and NormalizeScore.
+pub trait ScorePlugin: Sync {
+    /// What the raw score depends on.
+    fn reads(&self) -> Reads;
+
+    /// Asked once per class (for [`Reads::Global`]: once per cycle).
+    fn pre_score(&self, world: &World, class: &PodClass) -> PreScore;
+
+    /// Writes the raw score of `rows[i]` to `scores[i]`.
+    fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]);
+
+    /// How scores of the feasible nodes are brought to one scale.
+    fn normalization(&self) -> Normalization {
+        Normalization::None
+    }
+}
+
+/// Performs the binding.
+pub trait BindPlugin {
+    /// The plugin binds pods through the API's binding subresource.
+    fn binds_through_api(&self) -> bool;
+}
+
+/// Keeps the rows that pass `keep`.
+#[inline]
+pub fn retain_rows(first_word: usize, words: &mut [u64], mut keep: impl FnMut(usize) -> bool) {
+    for (at, word) in words.iter_mut().enumerate() {
+        for row in BitRows::new(first_word + at, *word) {
+            if !keep(row) {
+                *word &= !(1 << (row % 64));
+            }
+        }
+    }
+}
+
+/// Upstream: plugins/helper/normalize_score.go `DefaultNormalizeScore`.
+pub fn normalize(normalization: Normalization, scores: &mut [i64]) {
+    let highest = scores.iter().copied().fold(0, i64::max);
+    for score in scores {
+        *score = normalized(normalization, *score, highest);
+    }
+}
+
+/// One score of a set whose highest raw score is `highest` (0 if none is positive).
+#[inline]
+#[must_use]
+pub fn normalized(normalization: Normalization, score: i64, highest: i64) -> i64 {
+    match (normalization, highest) {
+        (Normalization::None, _) | (Normalization::Highest, 0) => score,
+        (Normalization::Lowest, 0) => MAX_NODE_SCORE,
+        (Normalization::Highest, _) => MAX_NODE_SCORE * score / highest,
+        (Normalization::Lowest, _) => MAX_NODE_SCORE - MAX_NODE_SCORE * score / highest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalisation_scales_to_a_hundred() {
+        struct Case {
+            name: &'static str,
+            normalization: Normalization,
+            scores: &'static [i64],
+            expected: &'static [i64],
+        }
+        let cases = [
+            Case { name: "highest", normalization: Normalization::Highest, scores: &[1, 2, 3, 4], expected: &[25, 50, 75, 100] },
+            Case { name: "lowest", normalization: Normalization::Lowest, scores: &[1, 2, 3, 4], expected: &[75, 50, 25, 0] },
+            Case { name: "all zero stays zero", normalization: Normalization::Highest, scores: &[0, 0], expected: &[0, 0] },
+            Case { name: "all zero is best when low is good", normalization: Normalization::Lowest, scores: &[0, 0], expected: &[100, 100] },
+            Case { name: "division truncates", normalization: Normalization::Highest, scores: &[1000, 10, 20, 30], expected: &[100, 1, 2, 3] },
+            Case { name: "division truncates before the inversion", normalization: Normalization::Lowest, scores: &[3, 1], expected: &[0, 67] },
+            Case { name: "none", normalization: Normalization::None, scores: &[7], expected: &[7] },
+            Case { name: "no nodes", normalization: Normalization::Highest, scores: &[], expected: &[] },
+        ];
+        for case in cases {
+            let mut scores = case.scores.to_vec();
+            normalize(case.normalization, &mut scores);
+            assert_eq!(scores, case.expected, "case: {}", case.name);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The plain twin of every fast path: short, obviously right, never optimised.
+//!
+//! Everything here works on the inputs as they came: no interning, no columns, no masks, no cache.
+//! One file is one plugin, with one function for each of its extension points; `schedule` is a
+//! whole cycle. Compiled for tests and benches only.
+//!
+//! The feature gates are the ones the conformance traces were recorded with: pod-level resources
+//! and in-place resize are on; comparison operators of tolerations, preemption for deferred
+//! resizes and dynamic resource allocation are off.
+
+pub mod image_locality;
+pub mod names;
+pub mod node_affinity;
+pub mod node_name;
+pub mod node_ports;
+pub mod node_resources_balanced_allocation;
+pub mod node_resources_fit;
+pub mod node_tree;
+pub mod node_unschedulable;
+pub mod requests;
+pub mod schedule;
+pub mod taint_toleration;
+#[cfg(test)]
+mod testing;
+
+use std::collections::BTreeSet;
+
+use crate::input::{NodeInput, PodInput};
+use image_locality::ImageStates;
+
+/// The highest score a plugin may give a node.
+pub const NODE_SCORE_MAX: i64 = 100;
+
+/// A node and the pods on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NaiveNode {
+    /// The node itself.
+    pub input: NodeInput,
+    /// What runs there, in order of arrival.
+    pub pods: Vec<PodInput>,
+}
+
+/// All nodes, and what is remembered about the images on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NaiveCluster {
+    /// The nodes in list order.
+    pub nodes: Vec<NaiveNode>,
+    /// Size and spread of every image name.
+    pub images: ImageStates,
+}
+
+impl NaiveCluster {
+    /// A cluster of empty nodes, in this order.
+    #[must_use]
+    pub fn new(nodes: impl IntoIterator<Item = NodeInput>) -> NaiveCluster {
+        let mut cluster = NaiveCluster::default();
+        for node in nodes {
+            cluster.add_node(node);
+        }
+        cluster
+    }
+
+    /// Appends an empty node.
+    pub fn add_node(&mut self, input: NodeInput) {
+        self.images.add_node(&input);
+        self.nodes.push(NaiveNode { input, pods: Vec::new() });
+    }
+
+    /// Replaces a node in place; its pods stay.
+    ///
+    /// # Panics
+    ///
+    /// When there is no node of this name.
+    pub fn update_node(&mut self, input: NodeInput) {
+        let position = self.position(&input.name);
+        self.images.remove_node(&self.nodes[position].input);
+        self.images.add_node(&input);
+        self.nodes[position].input = input;
+    }
+
+    /// Takes a node and its pods out.
+    ///
+    /// # Panics
+    ///
+    /// When there is no node of this name.
+    pub fn remove_node(&mut self, name: &str) -> NaiveNode {
+        let node = self.nodes.remove(self.position(name));
+        self.images.remove_node(&node.input);
+        node
+    }
+
+    /// Puts a pod on a node.
+    ///
+    /// # Panics
+    ///
+    /// When there is no node of this name.
+    pub fn add_pod(&mut self, node_name: &str, pod: PodInput) {
+        let position = self.position(node_name);
+        self.nodes[position].pods.push(pod);
+    }
+
+    /// Puts the nodes into the order of `names`.
+    ///
+    /// # Panics
+    ///
+    /// When a node is not among the names.
+    pub fn reorder(&mut self, names: &[String]) {
+        self.nodes.sort_by_key(|node| {
+            names.iter().position(|name| *name == node.input.name).expect("every node is in the new order")
+        });
+    }
+
+    fn position(&self, name: &str) -> usize {
+        self.nodes.iter().position(|node| node.input.name == name).expect("the node is in the cluster")
+    }
+}
+
+/// How a node was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// Evicting pods might help.
+    Unschedulable,
+    /// Evicting pods cannot help.
+    UnschedulableAndUnresolvable,
+}
+
+/// A plugin's rejection of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Who rejected; empty when no single plugin did.
+    pub plugin: &'static str,
+    /// Whether evictions might help.
+    pub code: Code,
+    /// Why, in upstream's words and in the order they were found.
+    pub reasons: Vec<String>,
+}
+
+impl Verdict {
+    fn new(plugin: &'static str, code: Code, reason: impl Into<String>) -> Verdict {
+        Verdict { plugin, code, reasons: vec![reason.into()] }
+    }
+}
+
+/// What a plugin's PreFilter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreFilter {
+    /// Filter every node.
+    AllNodes,
+    /// Filter only the nodes of these names; the others are out.
+    Nodes(BTreeSet<String>),
+    /// The plugin's Filter has nothing to say about this pod.
+    Skip,
+    /// No node will do.
+    Reject(Verdict),
+}
+
+/// Scales scores so that the highest becomes 100.
+///
+/// Upstream: plugins/helper/normalize_score.go `DefaultNormalizeScore`.
+#[must_use]
+pub fn normalize(raw: &[i64]) -> Vec<i64> {
+    let highest = raw.iter().copied().max().unwrap_or(0).max(0);
+    if highest == 0 {
+        return raw.to_vec();
+    }
+    raw.iter().map(|score| NODE_SCORE_MAX * score / highest).collect()
+}
+
+/// Scales scores so that the highest becomes 0 and nothing becomes 100.
+///
+/// Upstream: plugins/helper/normalize_score.go `DefaultNormalizeScore` with `reverse`.
+#[must_use]
+pub fn normalize_reversed(raw: &[i64]) -> Vec<i64> {
+    normalize(raw).iter().map(|score| NODE_SCORE_MAX - score).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::node;
+    use super::*;
+
+    #[test]
+    fn normalize_cases() {
+        struct Case {
+            name: &'static str,
+            raw: &'static [i64],
+            normal: &'static [i64],
+            reversed: &'static [i64],
+        }
+        #[rustfmt::skip]
+        let cases = [
+            Case { name: "no nodes", raw: &[], normal: &[], reversed: &[] },
+            Case { name: "all zero", raw: &[0, 0], normal: &[0, 0], reversed: &[100, 100] },
+            Case { name: "the highest gets all", raw: &[1, 2, 3, 4], normal: &[25, 50, 75, 100], reversed: &[75, 50, 25, 0] },
+            Case { name: "division drops the rest", raw: &[1, 3], normal: &[33, 100], reversed: &[67, 0] },
+            Case { name: "beyond a hundred", raw: &[1000, 10, 2000], normal: &[50, 0, 100], reversed: &[50, 100, 0] },
+        ];
+        for case in &cases {
+            assert_eq!(normalize(case.raw), case.normal, "case: {}", case.name);
+            assert_eq!(normalize_reversed(case.raw), case.reversed, "case: {}", case.name);
+        }
+    }
+
+    #[test]
+    fn cluster_keeps_nodes_in_the_order_it_is_told() {
+        let mut cluster = NaiveCluster::new([node("a", &[]), node("b", &[]), node("c", &[])]);
+        cluster.add_pod("b", PodInput::default());
+        cluster.update_node(node("b", &[("cpu", "1")]));
+        assert_eq!(cluster.nodes[1].pods.len(), 1);
+        assert_eq!(cluster.remove_node("a").input.name, "a");
+        cluster.reorder(&["c".to_owned(), "b".to_owned()]);
+        let names: Vec<_> = cluster.nodes.iter().map(|n| &n.input.name).collect();
+        assert_eq!(names, ["c", "b"]);
+    }
+}

@@ -1,0 +1,13 @@
+//! One file a plugin, named as upstream names it. Each has its plain twin in `naive`.
+
+pub mod default_binder;
+pub mod image_locality;
+pub mod node_affinity;
+pub mod node_name;
+pub mod node_ports;
+pub mod node_resources_balanced_allocation;
+pub mod node_resources_fit;
+pub mod node_unschedulable;
+pub mod priority_sort;
+pub mod scheduling_gates;
+pub mod taint_toleration;

@@ -1,0 +1,152 @@
+//! NodeResourcesBalancedAllocation: prefers nodes whose resources would be used more evenly with
+//! the pod than without it. Upstream: plugins/noderesources/balanced_allocation.go.
+
+use crate::class::PodClass;
+use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
+use crate::interner::Vocabulary;
+use crate::resources::{ResourceKind, resource_kind};
+use crate::snapshot::NodeColumns;
+use crate::world::World;
+
+/// Scores by evenness.
+#[derive(Clone, Debug)]
+pub struct NodeResourcesBalancedAllocation {
+    resources: Vec<ResourceKind>,
+}
+
+impl Default for NodeResourcesBalancedAllocation {
+    fn default() -> Self {
+        NodeResourcesBalancedAllocation { resources: vec![ResourceKind::Cpu, ResourceKind::Memory] }
+    }
+}
+
+impl NodeResourcesBalancedAllocation {
+    /// A plugin over these resources; names without a column score nothing.
+    pub fn over(names: &[&str], vocabulary: &mut Vocabulary) -> NodeResourcesBalancedAllocation {
+        let resources = names.iter().filter_map(|name| resource_kind(name, vocabulary)).collect();
+        NodeResourcesBalancedAllocation { resources }
+    }
+
+    fn score_row(&self, columns: &NodeColumns, class: &PodClass, row: usize) -> i64 {
+        let mut with = Fractions::default();
+        let mut without = Fractions::default();
+        for &kind in &self.resources {
+            let request = class.balanced.get(kind);
+            if request == 0 && matches!(kind, ResourceKind::Scalar(_)) {
+                continue;
+            }
+            let allocatable = columns.allocatable(kind, row);
+            if allocatable == 0 {
+                continue;
+            }
+            let used = columns.requested(kind, row);
+            with.push(used + request, allocatable);
+            without.push(used, allocatable);
+        }
+        improvement(with.evenness(), without.evenness())
+    }
+}
+
+/// A change for the worse moves towards 50, one for the better towards 100.
+#[inline]
+fn improvement(with: i64, without: i64) -> i64 {
+    MAX_NODE_SCORE / 2 + (MAX_NODE_SCORE / 2 + with - without) / 2
+}
+
+/// Shares of use, of at most as many resources as any configuration names.
+#[derive(Default)]
+struct Fractions {
+    values: Vec<f64>,
+}
+
+impl Fractions {
+    fn push(&mut self, used: i64, allocatable: i64) {
+        self.values.push(fraction(used, allocatable));
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "upstream's own float arithmetic")]
+    fn evenness(&self) -> i64 {
+        let count = self.values.len() as f64;
+        match self.values.as_slice() {
+            [one, other] => evenness_of_two(*one, *other),
+            values if values.len() > 2 => {
+                let mean = values.iter().sum::<f64>() / count;
+                let squares: f64 = values.iter().fold(0.0, |sum, value| sum + (value - mean) * (value - mean));
+                scaled((squares / count).sqrt())
+            }
+            _ => MAX_NODE_SCORE,
+        }
+    }
+}
+
+#[inline]
+#[allow(clippy::cast_precision_loss, reason = "upstream's own float arithmetic")]
+fn fraction(used: i64, allocatable: i64) -> f64 {
+    let share = used as f64 / allocatable as f64;
+    if share > 1.0 { 1.0 } else { share }
+}
+
+#[inline]
+fn evenness_of_two(one: f64, other: f64) -> i64 {
+    scaled(((one - other) / 2.0).abs())
+}
+
+#[inline]
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "upstream's own float arithmetic")]
+fn scaled(deviation: f64) -> i64 {
+    ((1.0 - deviation) * MAX_NODE_SCORE as f64) as i64
+}
+
+impl Plugin for NodeResourcesBalancedAllocation {
+    fn name(&self) -> &'static str {
+        "NodeResourcesBalancedAllocation"
+    }
+
+    fn as_score(&self) -> Option<&dyn ScorePlugin> {
+        Some(self)
+    }
+}
+
+impl ScorePlugin for NodeResourcesBalancedAllocation {
+    fn reads(&self) -> Reads {
+        Reads::NodeLocal
+    }
+
+    /// A pod that requests none of the resources changes no balance.
+    fn pre_score(&self, _: &World, class: &PodClass) -> PreScore {
+        if self.resources.iter().all(|&kind| class.balanced.get(kind) == 0) { PreScore::Skip } else { PreScore::Run }
+    }
+
+    fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {
+        let columns = world.nodes().columns();
+        if self.resources != [ResourceKind::Cpu, ResourceKind::Memory] {
+            for (&row, score) in rows.iter().zip(scores) {
+                *score = self.score_row(columns, class, row as usize);
+            }
+            return;
+        }
+        let (cpu, memory) = (class.balanced.cpu_milli, class.balanced.memory_bytes);
+        for (&row, score) in rows.iter().zip(scores) {
+            let row = row as usize;
+            let cpu_allocatable = columns.allocatable_cpu_milli[row];
+            let memory_allocatable = columns.allocatable_memory_bytes[row];
+            // With fewer than two resources there is nothing to balance.
+            *score = if cpu_allocatable == 0 || memory_allocatable == 0 {
+                improvement(MAX_NODE_SCORE, MAX_NODE_SCORE)
+            } else {
+                let cpu_used = columns.requested_cpu_milli[row];
+                let memory_used = columns.requested_memory_bytes[row];
+                improvement(
+                    evenness_of_two(
+                        fraction(cpu_used + cpu, cpu_allocatable),
+                        fraction(memory_used + memory, memory_allocatable),
+                    ),
+                    evenness_of_two(
+                        fraction(cpu_used, cpu_allocatable),
+                        fraction(memory_used, memory_allocatable),
+                    ),
+                )
+            };
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! SchedulingGates: a pod with gates does not enter the queue.
+//! Upstream: plugins/schedulinggates/scheduling_gates.go.
+
+use crate::class::PodClass;
+use crate::framework::plugin::{Plugin, PreEnqueuePlugin};
+use crate::world::World;
+
+/// Holds back pods that carry `spec.schedulingGates`.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulingGates;
+
+impl Plugin for SchedulingGates {
+    fn name(&self) -> &'static str {
+        "SchedulingGates"
+    }
+
+    fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {
+        Some(self)
+    }
+}
+
+impl PreEnqueuePlugin for SchedulingGates {
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String> {
+        if class.scheduling_gates.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> =
+            class.scheduling_gates.iter().map(|&gate| world.vocabulary.symbols.text(gate)).collect();
+        Some(format!("waiting for scheduling gates: [{}]", names.join(" ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::input::PodInput;
+
+    #[test]
+    fn gates_hold_a_pod_back_by_name() {
+        let cases = [
+            (vec![], None),
+            (vec!["a"], Some("waiting for scheduling gates: [a]")),
+            (vec!["a", "b"], Some("waiting for scheduling gates: [a b]")),
+        ];
+        for (gates, expected) in cases {
+            let mut world = World::default();
+            let gates = gates.into_iter().map(str::to_owned).collect();
+            let class = world.compile(&Arc::new(PodInput { scheduling_gates: gates, ..PodInput::default() }));
+            let message = SchedulingGates.pre_enqueue(&world, world.class(class));
+            assert_eq!(message.as_deref(), expected);
+        }
+    }
+}

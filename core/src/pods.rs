@@ -1,0 +1,209 @@
+//! Pods the engine knows, one row each. A row is ids and small integers; everything that replicas
+//! share is in the class.
+//!
+//! ```text
+//!            ┌────────────▶ Gated
+//! Added ─────┤                │ gates gone
+//!            ▼                ▼
+//!          Queued ◀───── Unschedulable
+//!            │  ▲             ▲
+//!       pop  ▼  │ bind failed │ no node fits
+//!         (cycle)─────────────┘
+//!            │ assume
+//!            ▼
+//!         Assumed ──watch confirms──▶ Bound
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ClassId, NodeId, PodId, PodUid};
+
+/// Where a pod is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodState {
+    /// In the active queue.
+    Queued,
+    /// Waits for scheduling gates to go.
+    Gated,
+    /// No node fitted; waits for the cluster to change.
+    Unschedulable,
+    /// Placed by us, the API has not confirmed yet.
+    Assumed,
+    /// The API says it is on a node.
+    Bound,
+    /// Another scheduler's: seen, never claimed.
+    Foreign,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// One pod.
+#[derive(Clone, Copy, Debug)]
+pub struct PodRow {
+    /// Identity at the API.
+    pub uid: PodUid,
+    /// When it entered the active queue last.
+    pub queued_ns: u64,
+    /// When it was created.
+    pub created_ns: u64,
+    /// Its class.
+    pub class: ClassId,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// The condition last written for it, 0 for none.
+    pub condition: u32,
+    node: u32,
+    next_on_node: u32,
+    previous_on_node: u32,
+    /// Where it is on its way.
+    pub state: PodState,
+}
+
+impl PodRow {
+    /// The node it is assumed or bound on.
+    #[must_use]
+    pub fn node(&self) -> Option<NodeId> {
+        (self.node != NONE).then_some(NodeId(self.node))
+    }
+}
+
+/// All pods.
+#[derive(Clone, Debug, Default)]
+pub struct PodTable {
+    rows: Vec<PodRow>,
+    free: Vec<PodId>,
+    by_uid: FxHashMap<PodUid, PodId>,
+    /// First pod of each node, by node id.
+    heads: Vec<u32>,
+}
+
+impl PodTable {
+    /// Adds a pod that is on no node.
+    pub fn insert(&mut self, uid: PodUid, class: ClassId, state: PodState, created_ns: u64) -> PodId {
+        let row = PodRow {
+            uid,
+            queued_ns: created_ns,
+            created_ns,
+            class,
+            attempts: 0,
+            condition: 0,
+            node: NONE,
+            next_on_node: NONE,
+            previous_on_node: NONE,
+            state,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.rows[id.index()] = row;
+                id
+            }
+            None => {
+                self.rows.push(row);
+                PodId(u32::try_from(self.rows.len() - 1).expect("fewer than 2^32 pods"))
+            }
+        };
+        let known = self.by_uid.insert(uid, id);
+        assert!(known.is_none(), "a pod is inserted once");
+        id
+    }
+
+    /// The row of a pod the API speaks of.
+    #[must_use]
+    pub fn find(&self, uid: PodUid) -> Option<PodId> {
+        self.by_uid.get(&uid).copied()
+    }
+
+    /// A pod's row.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: PodId) -> &PodRow {
+        &self.rows[id.index()]
+    }
+
+    /// A pod's row, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, id: PodId) -> &mut PodRow {
+        &mut self.rows[id.index()]
+    }
+
+    /// Forgets a pod that is on no node.
+    pub fn remove(&mut self, id: PodId) {
+        let row = self.rows[id.index()];
+        assert_eq!(row.node, NONE, "a pod is taken off its node before it is forgotten");
+        self.by_uid.remove(&row.uid);
+        self.free.push(id);
+    }
+
+    /// Pods known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_uid.len()
+    }
+
+    /// No pod is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_uid.is_empty()
+    }
+
+    /// Links a pod into its node's list.
+    pub(crate) fn attach(&mut self, id: PodId, node: NodeId) {
+        if self.heads.len() <= node.index() {
+            self.heads.resize(node.index() + 1, NONE);
+        }
+        let head = std::mem::replace(&mut self.heads[node.index()], id.0);
+        let row = &mut self.rows[id.index()];
+        assert_eq!(row.node, NONE, "a pod is on one node at a time");
+        row.node = node.0;
+        row.next_on_node = head;
+        row.previous_on_node = NONE;
+        if head != NONE {
+            self.rows[head as usize].previous_on_node = id.0;
+        }
+    }
+
+    /// Takes a pod out of its node's list.
+    pub(crate) fn detach(&mut self, id: PodId) {
+        let row = self.rows[id.index()];
+        assert_ne!(row.node, NONE, "only a pod on a node can be taken off");
+        if row.previous_on_node == NONE {
+            self.heads[row.node as usize] = row.next_on_node;
+        } else {
+            self.rows[row.previous_on_node as usize].next_on_node = row.next_on_node;
+        }
+        if row.next_on_node != NONE {
+            self.rows[row.next_on_node as usize].previous_on_node = row.previous_on_node;
+        }
+        let row = &mut self.rows[id.index()];
+        row.node = NONE;
+        row.next_on_node = NONE;
+        row.previous_on_node = NONE;
+    }
+
+    /// The pods on a node, newest first.
+    pub fn on_node(&self, node: NodeId) -> impl Iterator<Item = PodId> + '_ {
+        let first = self.heads.get(node.index()).copied().unwrap_or(NONE);
+        std::iter::successors((first != NONE).then_some(PodId(first)), move |id| {
+            let next = self.rows[id.index()].next_on_node;
+            (next != NONE).then_some(PodId(next))
+        })
+    }
+
+    /// All pods in a state, in row order.
+    pub fn in_state(&self, state: PodState) -> impl Iterator<Item = PodId> + '_ {
+        let is_live = move |id: &PodId| {
+            let row = &self.rows[id.index()];
+            row.state == state && self.by_uid.get(&row.uid) == Some(id)
+        };
+        (0..self.rows.len()).map(|at| PodId(u32::try_from(at).expect("rows fit u32"))).filter(is_live)
+    }
+
+    /// Bytes held for pods.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let index_entry = size_of::<(PodUid, PodId)>() + 1;
+        self.rows.capacity() * size_of::<PodRow>()
+            + self.by_uid.capacity() * index_entry
+            + (self.free.capacity() + self.heads.capacity()) * size_of::<u32>()
+    }
+}

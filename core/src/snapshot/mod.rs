@@ -1,0 +1,476 @@
+//! The node snapshot: one column per attribute, in list order.
+//!
+//! ```text
+//! NodeId ──row_of──▶ row ──▶ name[row] allocatable_cpu_milli[row] taint_set[row] ...
+//!   (stable)          (moves when the node list changes; valid after `settle`)
+//! ```
+//!
+//! Rows stand in the order in which upstream tries nodes, so that "the next nodes from the start
+//! index" are neighbours in memory and in the masks. A change of the node list moves rows; that is
+//! done once, by [`NodeSnapshot::settle`], before the next cycle.
+//!
+//! A name that pods refer to keeps its [`NodeId`] while the node is absent: the pods of a node that
+//! comes back count again (upstream keeps such "imaginary" nodes in its cache).
+
+pub mod images;
+pub mod mask;
+pub mod order;
+pub mod ports;
+
+use rustc_hash::FxHashMap;
+
+use crate::class::PodClass;
+use crate::ids::{ImageSetId, LabelSetId, NodeId, Symbol, TaintSetId};
+use crate::input::NodeInput;
+use crate::interner::Vocabulary;
+use crate::resources::{Amounts, ResourceKind, ScalarId};
+
+use images::ImageStates;
+use mask::NodeMask;
+use order::{NodeOrder, NodeOrdering, ZoneKey};
+use ports::PortUse;
+
+const ABSENT: u32 = u32::MAX;
+
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        /// Attributes of nodes by row.
+        #[derive(Clone, Debug, Default)]
+        pub struct NodeColumns {
+            $($(#[$doc])* pub $name: Vec<$type>,)*
+            /// `spec.unschedulable`.
+            pub unschedulable: NodeMask,
+            scalars: Vec<ScalarColumn>,
+        }
+
+        /// One node's worth of columns.
+        #[derive(Clone, Copy, Debug, Default)]
+        struct NodeRow { $($name: $type,)* }
+
+        impl NodeColumns {
+            fn push(&mut self, row: NodeRow) {
+                $(self.$name.push(row.$name);)*
+            }
+
+            fn set(&mut self, at: usize, row: NodeRow) {
+                $(self.$name[at] = row.$name;)*
+            }
+
+            fn get(&self, at: usize) -> NodeRow {
+                NodeRow { $($name: self.$name[at],)* }
+            }
+
+            /// Row `i` becomes what row `from[i]` was.
+            fn gather(&mut self, from: &[usize]) {
+                $(self.$name = from.iter().map(|&row| self.$name[row]).collect();)*
+            }
+        }
+    };
+}
+
+columns! {
+    /// `metadata.name`.
+    name: Symbol,
+    /// The stable id.
+    id: NodeId,
+    /// `metadata.labels`.
+    label_set: LabelSetId,
+    /// `spec.taints`.
+    taint_set: TaintSetId,
+    /// `status.images`.
+    image_set: ImageSetId,
+    /// Allocatable milli-CPU.
+    allocatable_cpu_milli: i64,
+    /// Allocatable memory.
+    allocatable_memory_bytes: i64,
+    /// Allocatable ephemeral storage.
+    allocatable_ephemeral_bytes: i64,
+    /// Allocatable pods.
+    allocatable_pods: i64,
+    /// Milli-CPU that the node's pods request.
+    requested_cpu_milli: i64,
+    /// Memory that the node's pods request.
+    requested_memory_bytes: i64,
+    /// Ephemeral storage that the node's pods request.
+    requested_ephemeral_bytes: i64,
+    /// Milli-CPU requested, with defaults for containers that ask for none.
+    nonzero_cpu_milli: i64,
+    /// Memory requested, with defaults for containers that ask for none.
+    nonzero_memory_bytes: i64,
+    /// Pods on the node.
+    pod_count: i64,
+}
+
+/// A scalar resource by row.
+#[derive(Clone, Debug, Default)]
+struct ScalarColumn {
+    allocatable: Vec<i64>,
+    requested: Vec<i64>,
+}
+
+impl NodeColumns {
+    /// Allocatable amount of a resource on a row.
+    #[inline]
+    #[must_use]
+    pub fn allocatable(&self, kind: ResourceKind, row: usize) -> i64 {
+        match kind {
+            ResourceKind::Cpu => self.allocatable_cpu_milli[row],
+            ResourceKind::Memory => self.allocatable_memory_bytes[row],
+            ResourceKind::EphemeralStorage => self.allocatable_ephemeral_bytes[row],
+            ResourceKind::Scalar(id) => self.scalar(id).map_or(0, |column| column.allocatable[row]),
+        }
+    }
+
+    /// Requested amount of a resource on a row.
+    #[inline]
+    #[must_use]
+    pub fn requested(&self, kind: ResourceKind, row: usize) -> i64 {
+        match kind {
+            ResourceKind::Cpu => self.requested_cpu_milli[row],
+            ResourceKind::Memory => self.requested_memory_bytes[row],
+            ResourceKind::EphemeralStorage => self.requested_ephemeral_bytes[row],
+            ResourceKind::Scalar(id) => self.scalar(id).map_or(0, |column| column.requested[row]),
+        }
+    }
+
+    /// Requested amount with defaults for what containers leave out.
+    #[inline]
+    #[must_use]
+    pub fn requested_nonzero(&self, kind: ResourceKind, row: usize) -> i64 {
+        match kind {
+            ResourceKind::Cpu => self.nonzero_cpu_milli[row],
+            ResourceKind::Memory => self.nonzero_memory_bytes[row],
+            other => self.requested(other, row),
+        }
+    }
+
+    /// The columns of a scalar resource: allocatable and requested, if any node or pod named it.
+    #[must_use]
+    pub fn scalar_slices(&self, id: ScalarId) -> Option<(&[i64], &[i64])> {
+        self.scalar(id).map(|column| (column.allocatable.as_slice(), column.requested.as_slice()))
+    }
+
+    fn scalar(&self, id: ScalarId) -> Option<&ScalarColumn> {
+        self.scalars.get(id.index())
+    }
+
+    fn scalar_mut(&mut self, id: ScalarId) -> &mut ScalarColumn {
+        let rows = self.name.len();
+        while self.scalars.len() <= id.index() {
+            self.scalars.push(ScalarColumn { allocatable: vec![0; rows], requested: vec![0; rows] });
+        }
+        &mut self.scalars[id.index()]
+    }
+}
+
+/// A name that is a node, or that pods say is one.
+#[derive(Clone, Debug)]
+struct NodeSlot {
+    name: Symbol,
+    row: u32,
+    zone: ZoneKey,
+}
+
+/// Rows that changed, oldest first, so that caches re-evaluate only those.
+#[derive(Clone, Debug, Default)]
+struct ChangeLog {
+    rows: Vec<u32>,
+    /// Sequence number of `rows[0]`.
+    base: u64,
+}
+
+/// All nodes.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSnapshot {
+    columns: NodeColumns,
+    slots: Vec<NodeSlot>,
+    by_name: FxHashMap<Symbol, NodeId>,
+    order: NodeOrder,
+    order_is_stale: bool,
+    ports: PortUse,
+    images: ImageStates,
+    changes: ChangeLog,
+    structure_version: u64,
+}
+
+impl NodeSnapshot {
+    /// A snapshot of no nodes whose list will have this order.
+    #[must_use]
+    pub fn with_ordering(ordering: NodeOrdering) -> NodeSnapshot {
+        NodeSnapshot { order: NodeOrder::new(ordering), ..NodeSnapshot::default() }
+    }
+
+    /// The columns. Rows are in list order only after [`NodeSnapshot::settle`].
+    #[inline]
+    #[must_use]
+    pub fn columns(&self) -> &NodeColumns {
+        &self.columns
+    }
+
+    /// Nodes in the list.
+    #[inline]
+    #[must_use]
+    pub fn node_count(&self) -> usize {
+        self.columns.name.len()
+    }
+
+    /// Host ports in use.
+    #[inline]
+    #[must_use]
+    pub fn ports(&self) -> &PortUse {
+        &self.ports
+    }
+
+    /// Images over all nodes.
+    #[inline]
+    #[must_use]
+    pub fn images(&self) -> &ImageStates {
+        &self.images
+    }
+
+    /// The id of a name, known or not: pods may name a node before it exists.
+    pub fn id_of(&mut self, name: Symbol) -> NodeId {
+        if let Some(&id) = self.by_name.get(&name) {
+            return id;
+        }
+        let id = NodeId(u32::try_from(self.slots.len()).expect("fewer than 2^32 node names"));
+        self.slots.push(NodeSlot { name, row: ABSENT, zone: ZoneKey::default() });
+        self.by_name.insert(name, id);
+        id
+    }
+
+    /// The id of a name that was heard of.
+    #[must_use]
+    pub fn find(&self, name: Symbol) -> Option<NodeId> {
+        self.by_name.get(&name).copied()
+    }
+
+    /// The row of a node that is in the list.
+    #[inline]
+    #[must_use]
+    pub fn row_of(&self, id: NodeId) -> Option<usize> {
+        match self.slots[id.index()].row {
+            ABSENT => None,
+            row => Some(row as usize),
+        }
+    }
+
+    /// The name behind an id.
+    #[must_use]
+    pub fn name_of(&self, id: NodeId) -> Symbol {
+        self.slots[id.index()].name
+    }
+
+    /// Adds a node or takes over its new attributes. The caller counts the node's pods in again
+    /// when this returns [`Upsert::Added`].
+    pub(crate) fn upsert(&mut self, node: &NodeInput, vocabulary: &mut Vocabulary) -> (NodeId, Upsert) {
+        let id = self.id_of(vocabulary.symbols.intern(&node.name));
+        let zone = self.order.zone_of(&node.labels);
+        let upsert = match self.row_of(id) {
+            Some(row) => {
+                if self.slots[id.index()].zone != zone {
+                    let old = std::mem::replace(&mut self.slots[id.index()].zone, zone.clone());
+                    self.order.remove(id, &old);
+                    self.order.add(id, &zone);
+                    self.order_is_stale = true;
+                }
+                self.touch(row);
+                Upsert::Updated
+            }
+            None => {
+                self.append(id, zone);
+                Upsert::Added
+            }
+        };
+        let row = self.row_of(id).expect("the node was just put into the list");
+        self.write_attributes(row, node, vocabulary);
+        (id, upsert)
+    }
+
+    fn append(&mut self, id: NodeId, zone: ZoneKey) {
+        self.order_is_stale |= !self.order.appends(&zone);
+        self.order.add(id, &zone);
+        let row = self.node_count();
+        let slot = &mut self.slots[id.index()];
+        slot.zone = zone;
+        slot.row = u32::try_from(row).expect("fewer than 2^32 nodes");
+        let name = slot.name;
+        self.columns.push(NodeRow { name, id, ..NodeRow::default() });
+        for column in &mut self.columns.scalars {
+            column.allocatable.push(0);
+            column.requested.push(0);
+        }
+        self.resize_masks();
+        self.structure_version += 1;
+    }
+
+    fn resize_masks(&mut self) {
+        let node_count = self.node_count();
+        self.columns.unschedulable.grow(node_count);
+        self.ports.grow(node_count);
+    }
+
+    fn write_attributes(&mut self, row: usize, node: &NodeInput, vocabulary: &mut Vocabulary) {
+        let allocatable = Amounts::from_list(&node.allocatable, vocabulary);
+        let old = self.columns.get(row);
+        let images = vocabulary.image_set(&node.images);
+        self.images.remove(vocabulary.images(old.image_set));
+        self.images.add(vocabulary.images(images));
+        self.columns.set(
+            row,
+            NodeRow {
+                label_set: vocabulary.label_set(&node.labels),
+                taint_set: vocabulary.taint_set(&node.taints),
+                image_set: images,
+                allocatable_cpu_milli: allocatable.cpu_milli,
+                allocatable_memory_bytes: allocatable.memory_bytes,
+                allocatable_ephemeral_bytes: allocatable.ephemeral_bytes,
+                allocatable_pods: node.allocatable.get("pods").map_or(0, |pods| pods.value()),
+                ..old
+            },
+        );
+        for column in &mut self.columns.scalars {
+            column.allocatable[row] = 0;
+        }
+        for &(id, amount) in &allocatable.scalars {
+            self.columns.scalar_mut(id).allocatable[row] = amount;
+        }
+        if node.unschedulable {
+            self.columns.unschedulable.insert(row);
+        } else {
+            self.columns.unschedulable.remove(row);
+        }
+    }
+
+    /// Takes a node out of the list. Its pods stay known under its id.
+    pub(crate) fn remove(&mut self, id: NodeId, vocabulary: &Vocabulary) {
+        let Some(row) = self.row_of(id) else { return };
+        self.images.remove(vocabulary.images(self.columns.image_set[row]));
+        let zone = std::mem::take(&mut self.slots[id.index()].zone);
+        self.order.remove(id, &zone);
+        self.slots[id.index()].row = ABSENT;
+        let kept: Vec<usize> = (0..self.node_count()).filter(|&other| other != row).collect();
+        self.gather(&kept);
+    }
+
+    /// Puts rows into list order. Call before reading rows; cheap when the list did not change.
+    pub fn settle(&mut self) {
+        if !self.order_is_stale {
+            return;
+        }
+        self.order_is_stale = false;
+        let mut order = Vec::with_capacity(self.node_count());
+        self.order.list_into(&mut order);
+        assert_eq!(order.len(), self.node_count());
+        let from: Vec<usize> = order.iter().map(|&id| self.slots[id.index()].row as usize).collect();
+        if from.iter().enumerate().any(|(row, &old)| row != old) {
+            self.gather(&from);
+        }
+    }
+
+    /// Row `i` becomes what row `from[i]` was.
+    fn gather(&mut self, from: &[usize]) {
+        self.columns.gather(from);
+        for column in &mut self.columns.scalars {
+            column.allocatable = from.iter().map(|&row| column.allocatable[row]).collect();
+            column.requested = from.iter().map(|&row| column.requested[row]).collect();
+        }
+        self.columns.unschedulable = gather_mask(&self.columns.unschedulable, from);
+        self.ports.gather(from);
+        for (row, id) in self.columns.id.iter().enumerate() {
+            self.slots[id.index()].row = u32::try_from(row).expect("rows fit u32");
+        }
+        self.structure_version += 1;
+    }
+
+    /// Counts a pod of `class` in on a row.
+    pub(crate) fn add_pod(&mut self, row: usize, class: &PodClass) {
+        self.account(row, class, 1);
+        for &port in &class.host_ports {
+            self.ports.insert(row, port);
+        }
+    }
+
+    /// Counts a pod of `class` out on a row.
+    pub(crate) fn remove_pod(&mut self, row: usize, class: &PodClass) {
+        self.account(row, class, -1);
+        for &port in &class.host_ports {
+            self.ports.remove(row, port);
+        }
+    }
+
+    fn account(&mut self, row: usize, class: &PodClass, sign: i64) {
+        let columns = &mut self.columns;
+        columns.requested_cpu_milli[row] += sign * class.placed.cpu_milli;
+        columns.requested_memory_bytes[row] += sign * class.placed.memory_bytes;
+        columns.requested_ephemeral_bytes[row] += sign * class.placed.ephemeral_bytes;
+        columns.nonzero_cpu_milli[row] += sign * class.placed_nonzero_cpu_milli;
+        columns.nonzero_memory_bytes[row] += sign * class.placed_nonzero_memory_bytes;
+        columns.pod_count[row] += sign;
+        for &(id, amount) in &class.placed.scalars {
+            columns.scalar_mut(id).requested[row] += sign * amount;
+        }
+        self.touch(row);
+    }
+
+    /// Notes that something about a row changed.
+    fn touch(&mut self, row: usize) {
+        let limit = 2 * self.node_count() + 1024;
+        if self.changes.rows.len() >= limit {
+            let half = limit / 2;
+            self.changes.rows.drain(..half);
+            self.changes.base += half as u64;
+        }
+        self.changes.rows.push(u32::try_from(row).expect("rows fit u32"));
+    }
+
+    /// The sequence number of the next change.
+    #[inline]
+    #[must_use]
+    pub fn change_cursor(&self) -> u64 {
+        self.changes.base + self.changes.rows.len() as u64
+    }
+
+    /// Rows that changed since `cursor`, or `None` when the log no longer reaches back so far.
+    /// Rows are those of the present structure: whoever keeps a cursor also keeps the
+    /// [`NodeSnapshot::structure_version`] and starts over when that moved.
+    #[inline]
+    #[must_use]
+    pub fn changes_since(&self, cursor: u64) -> Option<&[u32]> {
+        let at = cursor.checked_sub(self.changes.base)?;
+        self.changes.rows.get(usize::try_from(at).ok()?..)
+    }
+
+    /// Moves whenever rows were added, removed or reordered.
+    #[inline]
+    #[must_use]
+    pub fn structure_version(&self) -> u64 {
+        self.structure_version
+    }
+
+    /// Bytes held for nodes, without the vocabulary.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let row = size_of::<NodeRow>() + self.columns.scalars.len() * 2 * size_of::<i64>();
+        let slot = size_of::<NodeSlot>() + size_of::<(Symbol, NodeId)>() * 2 + size_of::<NodeId>();
+        self.columns.name.capacity() * row + self.slots.capacity() * slot
+    }
+}
+
+/// What an upsert found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upsert {
+    Added,
+    Updated,
+}
+
+/// Bit `i` becomes what bit `from[i]` was.
+pub(crate) fn gather_mask(mask: &NodeMask, from: &[usize]) -> NodeMask {
+    let mut gathered = NodeMask::none(from.len());
+    for (row, &old) in from.iter().enumerate() {
+        if old < mask.node_count() && mask.contains(old) {
+            gathered.insert(row);
+        }
+    }
+    gathered
+}

@@ -1,0 +1,134 @@
+//! Host ports in use, turned round: for each distinct port the set of nodes that use it, so that
+//! "no node with this port" is one AND per word.
+//!
+//! Upstream: kube-scheduler/framework/types.go `HostPortInfo`. It is a set, not a count: a port
+//! that two pods of a node hold (only possible by force) is free once either leaves.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::Symbol;
+use crate::interner::Vocabulary;
+use crate::snapshot::gather_mask;
+use crate::snapshot::mask::NodeMask;
+
+/// A (host IP, protocol, port) triple after upstream's clean-up: an empty IP is `0.0.0.0`, an
+/// empty protocol TCP. Only `0.0.0.0` is a wildcard; `::` is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostPort {
+    /// `None` is the wildcard.
+    ip: Option<Symbol>,
+    protocol: Symbol,
+    port: i32,
+}
+
+impl HostPort {
+    /// Cleans up and interns a port.
+    pub fn new(ip: &str, protocol: &str, port: i32, vocabulary: &mut Vocabulary) -> HostPort {
+        let ip = if ip.is_empty() { "0.0.0.0" } else { ip };
+        let protocol = if protocol.is_empty() { "TCP" } else { protocol };
+        HostPort {
+            ip: (ip != "0.0.0.0").then(|| vocabulary.symbols.intern(ip)),
+            protocol: vocabulary.symbols.intern(protocol),
+            port,
+        }
+    }
+
+    /// Whether the two cannot share a node.
+    #[must_use]
+    pub fn conflicts_with(&self, other: &HostPort) -> bool {
+        self.port == other.port
+            && self.protocol == other.protocol
+            && (self.ip.is_none() || other.ip.is_none() || self.ip == other.ip)
+    }
+}
+
+/// An address (`None` is the wildcard) and the nodes that use a port on it.
+type AddressUse = (Option<Symbol>, NodeMask);
+
+/// Which nodes use which ports.
+#[derive(Clone, Debug, Default)]
+pub struct PortUse {
+    /// Keyed by (protocol, port).
+    by_port: FxHashMap<(Symbol, i32), Vec<AddressUse>>,
+    node_count: usize,
+}
+
+impl PortUse {
+    /// Row `i` becomes what row `from[i]` was.
+    pub(crate) fn gather(&mut self, from: &[usize]) {
+        self.node_count = from.len();
+        for (_, mask) in self.by_port.values_mut().flatten() {
+            *mask = gather_mask(mask, from);
+        }
+    }
+
+    /// Extends every mask by rows at the end.
+    pub(crate) fn grow(&mut self, node_count: usize) {
+        assert!(node_count >= self.node_count);
+        self.node_count = node_count;
+        for (_, mask) in self.by_port.values_mut().flatten() {
+            mask.grow(node_count);
+        }
+    }
+
+    /// Marks a port as used on a row.
+    pub(crate) fn insert(&mut self, row: usize, port: HostPort) {
+        let node_count = self.node_count;
+        let uses = self.by_port.entry((port.protocol, port.port)).or_default();
+        match uses.iter_mut().find(|(ip, _)| *ip == port.ip) {
+            Some((_, mask)) => mask.insert(row),
+            None => {
+                let mut mask = NodeMask::none(node_count);
+                mask.insert(row);
+                uses.push((port.ip, mask));
+            }
+        }
+    }
+
+    /// Marks a port as free on a row.
+    pub(crate) fn remove(&mut self, row: usize, port: HostPort) {
+        let uses = self.by_port.get_mut(&(port.protocol, port.port));
+        if let Some((_, mask)) = uses.into_iter().flatten().find(|(ip, _)| *ip == port.ip) {
+            mask.remove(row);
+        }
+    }
+
+    /// The rows of word `word` on which `port` is taken.
+    #[inline]
+    #[must_use]
+    pub fn taken_word(&self, port: &HostPort, word: usize) -> u64 {
+        let Some(uses) = self.by_port.get(&(port.protocol, port.port)) else { return 0 };
+        uses.iter()
+            .filter(|(ip, _)| port.ip.is_none() || ip.is_none() || *ip == port.ip)
+            .fold(0, |taken, (_, mask)| taken | mask.words()[word])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflicts_follow_wildcards_and_protocols() {
+        let mut vocabulary = Vocabulary::default();
+        let mut port = |ip: &str, protocol: &str, number| HostPort::new(ip, protocol, number, &mut vocabulary);
+        let cases = [
+            (port("", "", 80), port("0.0.0.0", "TCP", 80), true, "empty means wildcard and TCP"),
+            (port("127.0.0.1", "TCP", 80), port("", "TCP", 80), true, "one wildcard is enough"),
+            (port("127.0.0.1", "TCP", 80), port("127.0.0.2", "TCP", 80), false, "different addresses"),
+            (port("::", "TCP", 80), port("127.0.0.1", "TCP", 80), false, "the IPv6 wildcard is a plain address"),
+            (port("", "TCP", 80), port("", "UDP", 80), false, "different protocols"),
+            (port("", "TCP", 80), port("", "TCP", 81), false, "different ports"),
+        ];
+        for (one, other, conflicts, name) in cases {
+            assert_eq!(one.conflicts_with(&other), conflicts, "case: {name}");
+            assert_eq!(other.conflicts_with(&one), conflicts, "case: {name}, the other way");
+            let mut in_use = PortUse::default();
+            in_use.grow(70);
+            in_use.insert(65, one);
+            assert_eq!(in_use.taken_word(&other, 1) == 0b10, conflicts, "case: {name}, as a mask");
+            in_use.remove(65, one);
+            assert_eq!(in_use.taken_word(&other, 1), 0, "case: {name}, after removal");
+        }
+    }
+}
