@@ -1,0 +1,187 @@
+//! Numbers as people read them: separators, units, no more digits than are known.
+
+/// `12,345,678`.
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if 0 < i && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate or ratio: whole from 100 on, else three digits or two decimals.
+pub fn rate(value: f64) -> String {
+    match value {
+        v if 99.95 <= v => thousands(v.round() as u64),
+        v if 9.995 <= v => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// How many times a bound: `1,413×`.
+pub(crate) fn multiple(value: f64) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}×"),
+        v => format!("{}×", rate(v)),
+    }
+}
+
+/// A number somebody wrote, such as a bound: as it was written, with separators.
+pub(crate) fn written(value: f64) -> String {
+    match value {
+        v if 0.0 <= v && v.fract() == 0.0 => thousands(v as u64),
+        v => v.to_string(),
+    }
+}
+
+/// A short rate for an axis: `250k`, `1.5M`.
+pub(crate) fn short(value: f64) -> String {
+    let (scaled, suffix) = match value {
+        v if 1e6 <= v => (v / 1e6, "M"),
+        v if 1e3 <= v => (v / 1e3, "k"),
+        v => (v, ""),
+    };
+    // Ticks are 1, 2, 2.5 or 5 times a power of ten: three decimals show every one exactly.
+    let text = format!("{scaled:.3}");
+    format!("{}{suffix}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A time given in microseconds, in the unit that suits it: `820 ns`, `12.3 µs`, `1.24 ms`.
+pub fn micros(us: f64) -> String {
+    match us {
+        v if v <= 0.0 => "0".to_owned(),
+        v if v < 0.9995 => format!("{} ns", three_digits(v * 1e3)),
+        v if v < 999.5 => format!("{} µs", three_digits(v)),
+        v if v < 999.5e3 => format!("{} ms", three_digits(v / 1e3)),
+        v => format!("{} s", rate(v / 1e6)),
+    }
+}
+
+/// A power of ten of microseconds, for an axis: `100 µs`.
+pub(crate) fn decade_micros(exponent: i32) -> String {
+    let (unit, zero) = match exponent {
+        ..0 => ("ns", -3),
+        0..3 => ("µs", 0),
+        3..6 => ("ms", 3),
+        6.. => ("s", 6),
+    };
+    format!("{} {unit}", 10_f64.powi(exponent - zero))
+}
+
+/// A time given in milliseconds.
+pub(crate) fn millis(ms: f64) -> String {
+    micros(ms * 1e3)
+}
+
+/// A time on an axis, given in milliseconds: no digits that say nothing.
+pub(crate) fn tick_millis(ms: f64) -> String {
+    match ms {
+        v if v <= 0.0 => "0".to_owned(),
+        v if v < 1.0 => format!("{} µs", short(v * 1e3)),
+        v if v < 1e3 => format!("{} ms", short(v)),
+        v => format!("{} s", short(v / 1e3)),
+    }
+}
+
+/// Binary units: `32.0 MiB`.
+pub(crate) fn bytes(value: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = value;
+    let mut unit = 0;
+    while 1023.5 <= scaled && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{} B", scaled.round()),
+        _ => format!("{} {}", three_digits(scaled), UNITS[unit]),
+    }
+}
+
+/// A share of one as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `2026-11-15 12:30 UTC` of an RFC 3339 time in UTC; anything else as it is.
+pub(crate) fn minute(rfc3339: &str) -> String {
+    match (rfc3339.get(..10), rfc3339.get(10..11), rfc3339.get(11..16)) {
+        (Some(day), Some("T"), Some(time)) if rfc3339.ends_with('Z') => format!("{day} {time} UTC"),
+        _ => rfc3339.to_owned(),
+    }
+}
+
+/// `1 workload`, `2 workloads`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(count))
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        v if 99.95 <= v => format!("{v:.0}"),
+        v if 9.995 <= v => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        let cases = [
+            (thousands(0), "0"),
+            (thousands(999), "999"),
+            (thousands(1_000), "1,000"),
+            (thousands(1_234_567), "1,234,567"),
+            (rate(0.0), "0.00"),
+            (rate(9.99), "9.99"),
+            (rate(9.999), "10.0"),
+            (rate(99.96), "100"),
+            (rate(212_345.6), "212,346"),
+            (multiple(0.414), "0.41×"),
+            (multiple(15.26), "15.3×"),
+            (multiple(1413.3), "1,413×"),
+            (written(70.0), "70"),
+            (written(5000.0), "5,000"),
+            (written(2.5), "2.5"),
+            (short(0.0), "0"),
+            (short(0.25), "0.25"),
+            (short(250_000.0), "250k"),
+            (short(1_500_000.0), "1.5M"),
+            (micros(0.0), "0"),
+            (micros(0.0421), "42.1 ns"),
+            (micros(0.9999), "1.00 µs"),
+            (micros(12.34), "12.3 µs"),
+            (micros(999.6), "1.00 ms"),
+            (micros(1_240.0), "1.24 ms"),
+            (micros(2_050_000.0), "2.05 s"),
+            (micros(3_600_000_000.0), "3,600 s"),
+            (decade_micros(-2), "10 ns"),
+            (decade_micros(0), "1 µs"),
+            (decade_micros(5), "100 ms"),
+            (decade_micros(7), "10 s"),
+            (tick_millis(0.0), "0"),
+            (tick_millis(0.5), "500 µs"),
+            (tick_millis(250.0), "250 ms"),
+            (tick_millis(1500.0), "1.5 s"),
+            (bytes(512.0), "512 B"),
+            (bytes(1024.0), "1.00 KiB"),
+            (bytes(25_769_803_776.0), "24.0 GiB"),
+            (percent(0.1234), "12.3 %"),
+            (minute("2026-11-15T12:30:45.5Z"), "2026-11-15 12:30 UTC"),
+            (minute("yesterday, or so it was said"), "yesterday, or so it was said"),
+            (counted(1, "workload"), "1 workload"),
+            (counted(5000, "node"), "5,000 nodes"),
+        ];
+        for (actual, wanted) in cases {
+            assert_eq!(actual, wanted);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The page as bytes, and what must hold for every page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use schedlab_workloads::results::{
+    Attempts, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample,
+    Skipped, Stage, Status, Throughput, slo, workload_items, write_atomic,
+};
+
+use super::*;
+
+/// Characters that would break out of text, an attribute or a script.
+const HOSTILE: &str = r#"<script>alert("x")</script> & 'y' </style>"#;
+
+fn workload(name: &str) -> WorkloadResult {
+    let sample = |i: u32| Sample { t_ms: f64::from(i) * 10.0, pods_per_s: 900.0 + 50.0 * f64::from(i) };
+    let samples: Vec<Sample> = (1..=4).map(sample).collect();
+    let latency = |p50: f64| LatencySummary {
+        count: 40,
+        mean: p50,
+        p50,
+        p90: p50 * 2.0,
+        p95: p50 * 3.0,
+        p99: p50 * 5.0,
+        max: p50 * 9.0,
+        buckets: Vec::new(),
+    };
+    let api_calls = BTreeMap::from([("POST pods/binding".to_owned(), 40)]);
+    let mut workload = WorkloadResult {
+        name: name.to_owned(),
+        suite: "misc".to_owned(),
+        collector: None,
+        labels: vec!["short".to_owned()],
+        feature_gates: BTreeMap::new(),
+        status: Status::Completed,
+        message: None,
+        nodes: 500,
+        pods: Pods { created: 40, scheduled: 40, unschedulable: 0 },
+        duration_ms: 40.0,
+        throughput: Throughput::from_samples(&samples, 40, 40.0),
+        window_ms: 10.0,
+        samples,
+        attempts: Attempts { total: 40, per_s: 1000.0 },
+        latency_us: BTreeMap::from([
+            (Stage::EndToEnd, latency(900.0)),
+            (Stage::SchedulingCycle, latency(20.0)),
+            (Stage::Filter, latency(8.0)),
+        ]),
+        api_calls_per_pod: WorkloadResult::calls_per_pod(&api_calls, 40),
+        api_calls,
+        memory: Memory::default(),
+        slo: Vec::new(),
+        threshold: None,
+        repeats: None,
+        seed: 7,
+        source: "- name: Case\n".to_owned(),
+    };
+    workload.threshold = Threshold::evaluate(500.0, MetricSelector::default(), &workload_items(&workload));
+    workload.slo = slo::evaluate(&workload);
+    workload
+}
+
+fn run(workloads: Vec<WorkloadResult>) -> RunResult {
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        git_revision: None,
+        machine: Machine {
+            os: "linux".to_owned(),
+            arch: "amd64".to_owned(),
+            cpu_model: "Example CPU".to_owned(),
+            cores: 2,
+            memory_bytes: 8_589_934_592,
+        },
+        threads: 2,
+        parallelism: 16,
+        seed: 7,
+        percentage_of_nodes_to_score: 0,
+        repeat: 1,
+        feature_gates: BTreeMap::new(),
+        started_at: "2026-11-15T12:30:45Z".to_owned(),
+        duration_s: 0.5,
+        partial: false,
+        coverage: "core + queue + embedded API".to_owned(),
+        skipped: Vec::new(),
+        workloads,
+    }
+}
+
+/// Every kind of thing a page can show, some of it hostile.
+fn full_run() -> RunResult {
+    let mut slow = workload("Case/Variant");
+    slow.throughput = Throughput { average: 62.0, ..slow.throughput };
+    slow.slo = slo::evaluate(&slow);
+    let total = |total| RunTotal {
+        throughput: Throughput { total, ..slow.throughput },
+        duration_ms: 40.0,
+        scheduled: 40,
+    };
+    slow.repeats = Repeats::from_runs(vec![total(60.0), total(64.0)]);
+
+    let mut hostile = workload(HOSTILE);
+    hostile.status = Status::Stuck;
+    hostile.message = Some(HOSTILE.to_owned());
+    hostile.suite = HOSTILE.to_owned();
+    hostile.labels = vec![HOSTILE.to_owned()];
+    hostile.source = HOSTILE.to_owned();
+    hostile.feature_gates = BTreeMap::from([(HOSTILE.to_owned(), true)]);
+    hostile.api_calls = BTreeMap::from([(HOSTILE.to_owned(), 1)]);
+
+    let mut empty = workload("Case/Variant");
+    empty.samples.clear();
+    empty.latency_us.clear();
+    empty.api_calls.clear();
+    empty.api_calls_per_pod.clear();
+    empty.attempts = Attempts::default();
+    empty.pods = Pods::default();
+    empty.throughput = Throughput::default();
+    empty.status = Status::Failed;
+    empty.slo = slo::evaluate(&empty);
+    empty.threshold = None;
+
+    let mut run = run(vec![slow, hostile, empty]);
+    run.partial = true;
+    run.version = HOSTILE.to_owned();
+    run.git_revision = Some(HOSTILE.to_owned());
+    run.machine.cpu_model = HOSTILE.to_owned();
+    run.started_at = HOSTILE.to_owned();
+    run.coverage = HOSTILE.to_owned();
+    run.skipped = vec![Skipped { name: HOSTILE.to_owned(), reason: HOSTILE.to_owned() }];
+    run
+}
+
+/// Values of every attribute `name` in the page.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let open = format!(" {name}=\"");
+    page.split(&open).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn page_of_a_small_run_is_golden() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.html");
+    let actual = render_html(&run(vec![workload("SchedulingBasic/500Nodes")]));
+    // One tag a line: a change shows as the lines it touches.
+    let actual = actual.replace("><", ">\n<");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return write_atomic(&path, actual.as_bytes()).expect("the golden directory can be written");
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(wanted == actual, "report.html differs; UPDATE_GOLDEN=1 rewrites it");
+}
+
+#[test]
+fn page_loads_nothing_from_anywhere() {
+    let page = render_html(&full_run());
+    for outside in ["http://", "https://", "url(", "@import", " src=", "<link", "fetch(", "import("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(attributes(&page, "href").iter().all(|target| target.starts_with('#')));
+}
+
+#[test]
+fn ids_are_unique_and_every_reference_has_its_target() {
+    let page = render_html(&full_run());
+    let ids = attributes(&page, "id");
+    let known: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(known.len(), ids.len(), "{ids:?}");
+    let links = attributes(&page, "href").into_iter().map(|target| &target[1..]);
+    let labels = attributes(&page, "aria-labelledby").into_iter().flat_map(str::split_whitespace);
+    for reference in links.chain(labels) {
+        assert!(known.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn text_from_a_result_is_escaped_everywhere() {
+    let page = render_html(&full_run());
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("alert(\"x\")"));
+    assert_eq!(page.matches("</script>").count(), 1);
+    assert_eq!(page.matches("</style>").count(), 1);
+    assert!(page.contains("&lt;script&gt;alert"));
+}
+
+#[test]
+fn numbers_on_the_page_are_finite() {
+    let page = render_html(&full_run());
+    let (_, body) = page.split_once("<body>").expect("there is a body");
+    let (body, _) = body.split_once("<script>").expect("there is a script");
+    for word in ["NaN", ">inf", "inf%", " inf"] {
+        assert!(!body.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn charts_and_tables_say_what_they_are() {
+    let page = render_html(&full_run());
+    assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
+    let charts = page.matches("role=\"img\"").count();
+    assert!(0 < charts);
+    assert_eq!(page.matches("<svg").count(), charts + decorative(&page));
+}
+
+/// Charts inside a chart, legend symbols and the shared axis carry no meaning of their own.
+fn decorative(page: &str) -> usize {
+    page.matches("preserveAspectRatio").count()
+        + page
+            .split("<svg")
+            .skip(1)
+            .filter(|svg| svg.split('>').next().is_some_and(|head| head.contains("aria-hidden")))
+            .count()
+}
+
+#[test]
+fn headline_sums_up_the_run() {
+    let sentence = |run: &RunResult| {
+        let page = render_html(run);
+        let (_, rest) = page.split_once("<h1>").expect("there is a headline");
+        let (line, _) = rest.split_once("</h1>").expect("it ends");
+        let mut text = String::new();
+        let mut inside_tag = false;
+        for c in line.chars() {
+            match c {
+                '<' => inside_tag = true,
+                '>' => inside_tag = false,
+                c if !inside_tag => text.push(c),
+                _ => {}
+            }
+        }
+        text
+    };
+    let mut fast = workload("Fast/A");
+    fast.throughput.average = 212_000.0;
+    let mut missed = workload("Slow/B");
+    missed.nodes = 5000;
+    missed.throughput.average = 62.0;
+    missed.slo = slo::evaluate(&missed);
+    let items = workload_items(&missed);
+    missed.threshold = Threshold::evaluate(70.0, MetricSelector::default(), &items);
+    let cases = [
+        (run(vec![]), "0 workloads; no SLO line was measured."),
+        (
+            run(vec![fast.clone()]),
+            "1 workload, 500 nodes: slowest 212,000 pods/s = 1,413× the upper SLO bound; all SLO lines pass.",
+        ),
+        (
+            run(vec![fast, missed]),
+            "2 workloads, 500 to 5,000 nodes: slowest 62.0 pods/s = 0.41× the upper SLO bound (Slow); \
+             1 of 6 SLO lines fails.",
+        ),
+    ];
+    for (run, wanted) in &cases {
+        assert_eq!(sentence(run), *wanted);
+    }
+}
+
+#[test]
+fn script_stays_small() {
+    assert!(include_str!("script.js").len() < 8 * 1024);
+}

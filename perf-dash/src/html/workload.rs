@@ -1,0 +1,470 @@
+//! One folding section a workload: charts, tables, settings, source.
+
+use maud::{Markup, html};
+use schedlab_workloads::results::{
+    LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
+};
+
+use super::chart::{self, Step};
+use super::page::gates;
+use super::summary::{broken_name, slo_mark, status_chip};
+use super::{Verdict, anchor_id, threshold_bound};
+use crate::format;
+
+/// Rows of the table behind the throughput chart, at most.
+const TABLE_ROWS_MAX: usize = 60;
+
+/// Up to this many workloads all sections start open.
+const OPEN_ALL_MAX: usize = 3;
+
+pub(super) fn sections(run: &RunResult) -> Markup {
+    let open_all = run.workloads.len() <= OPEN_ALL_MAX;
+    html! {
+        @if !run.workloads.is_empty() {
+            section aria-labelledby="workloads-title" {
+                div.bar {
+                    h2 #workloads-title { "Workloads" }
+                    button #unfold type="button" hidden { "Open all" }
+                }
+                @for (index, workload) in run.workloads.iter().enumerate() {
+                    @let open = open_all || index == 0 || needs_attention(workload);
+                    (section(&anchor_id(index, workload), workload, open))
+                }
+            }
+        }
+    }
+}
+
+fn needs_attention(workload: &WorkloadResult) -> bool {
+    let missed = workload.threshold.as_ref().is_some_and(|t| t.pass == Some(false));
+    let slo_failed = workload.slo.iter().any(|line| line.pass == Some(false));
+    workload.status != Status::Completed || missed || slo_failed
+}
+
+fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
+    html! {
+        details.workload id=(id) open[open] {
+            summary {
+                h3 { (broken_name(&workload.name)) }
+                (status_chip(workload.status))
+                span.brief {
+                    span.num { (format::rate(workload.throughput.average)) " pods/s" }
+                    (slo_mark(workload))
+                }
+            }
+            (diagnosis(workload))
+            div.columns {
+                div {
+                    (throughput_figure(id, workload))
+                    (verdicts(workload))
+                    (calls(workload))
+                }
+                div {
+                    (latency_figure(id, workload))
+                    (extension_points(workload))
+                }
+            }
+            @if let Some(repeats) = &workload.repeats { (repeats_figure(id, repeats)) }
+            (settings(workload))
+            @if !workload.source.is_empty() {
+                details.fold {
+                    summary { "Source of the test case" }
+                    pre tabindex="0" { code { (workload.source) } }
+                }
+            }
+        }
+    }
+}
+
+fn diagnosis(workload: &WorkloadResult) -> Markup {
+    html! {
+        @if let Some(message) = &workload.message {
+            p.diagnosis.bad[workload.status != Status::Partial] { (message) }
+        }
+    }
+}
+
+fn throughput_figure(id: &str, workload: &WorkloadResult) -> Markup {
+    let steps = chart::steps(&workload.samples, TABLE_ROWS_MAX);
+    html! {
+        figure {
+            figcaption {
+                h4 { "Throughput over time" }
+                @if !workload.samples.is_empty() {
+                    span.muted {
+                        "pods/s in windows of " (format::millis(workload.window_ms)) "; dotted: average "
+                        (format::rate(workload.throughput.average))
+                    }
+                }
+            }
+            @if workload.samples.is_empty() {
+                p.muted { "The run ended before the first window; only the whole run was measured." }
+            } @else {
+                (chart::throughput(&format!("{id}-rate"), workload))
+                details.fold {
+                    summary { "Windows as a table" }
+                    (windows_table(workload, &steps))
+                }
+            }
+        }
+    }
+}
+
+fn windows_table(workload: &WorkloadResult, steps: &[Step]) -> Markup {
+    let merged = steps.len() < workload.samples.len();
+    html! {
+        div.wide.tall tabindex="0" role="region" aria-label="Throughput windows" {
+            table.plain {
+                caption.sr { "Throughput of " (workload.name) " over time" }
+                thead {
+                    tr {
+                        th.number scope="col" { "Until" }
+                        th.number scope="col" { "Pods/s" }
+                        @if merged {
+                            th.number scope="col" { "Lowest" }
+                            th.number scope="col" { "Highest" }
+                        }
+                    }
+                }
+                tbody {
+                    @for step in steps {
+                        tr {
+                            th.number scope="row" { (format::millis(step.t_ms)) }
+                            td.number { (format::rate(step.mean)) }
+                            @if merged {
+                                td.number { (format::rate(step.low)) }
+                                td.number { (format::rate(step.high)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn latency_figure(id: &str, workload: &WorkloadResult) -> Markup {
+    html! {
+        figure {
+            figcaption {
+                h4 { "Latency by stage" }
+                span.legend {
+                    (legend("p50", html! { circle.p50 cx="6" cy="6" r="4.5" {} }))
+                    (legend("p90", html! { line.p90 x1="6" x2="6" y1="1" y2="11" {} }))
+                    (legend("p99", html! { rect.p99 x="6" y="2" width="8" height="8" {} }))
+                    (legend("max", html! { circle.max cx="6" cy="6" r="3.5" {} }))
+                    span.muted { "right: p50 / p99" }
+                }
+            }
+            @if workload.latency_us.is_empty() {
+                p.muted { "No latency was measured." }
+            } @else {
+                (chart::latency(&format!("{id}-latency"), workload))
+                details.fold {
+                    summary { "Latencies as a table" }
+                    (latency_table(workload))
+                }
+            }
+        }
+    }
+}
+
+fn legend(word: &str, shape: Markup) -> Markup {
+    html! {
+        span { svg.chart width="12" height="12" aria-hidden="true" { (shape) } " " (word) }
+    }
+}
+
+fn latency_table(workload: &WorkloadResult) -> Markup {
+    let values =
+        |latency: &LatencySummary| [latency.mean, latency.p50, latency.p90, latency.p99, latency.max];
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Latencies" {
+            table.plain {
+                caption.sr { "Latency of " (workload.name) " by stage" }
+                thead {
+                    tr {
+                        th scope="col" { "Stage" }
+                        @for title in ["Count", "Mean", "p50", "p90", "p99", "Max"] {
+                            th.number scope="col" { (title) }
+                        }
+                    }
+                }
+                tbody {
+                    @for (stage, latency) in &workload.latency_us {
+                        tr {
+                            th scope="row" { (stage.title()) }
+                            td.number { (format::thousands(latency.count)) }
+                            @for value in values(latency) { td.number { (format::micros(value)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn verdicts(workload: &WorkloadResult) -> Markup {
+    html! {
+        div.block {
+            h4 { "SLO and threshold" }
+            table.plain {
+                caption.sr { "Service level lines of " (workload.name) }
+                thead {
+                    tr {
+                        th scope="col" { "Line" }
+                        th.number scope="col" { "Measured" }
+                        th.number scope="col" { "Margin" }
+                        th scope="col" { "Verdict" }
+                    }
+                }
+                tbody {
+                    @for line in &workload.slo { (slo_row(line)) }
+                    @if let Some(threshold) = &workload.threshold {
+                        @let verdict = Verdict::of(threshold.pass);
+                        tr {
+                            th scope="row" {
+                                "own threshold"
+                                small { (broken_name(&threshold.metric)) " " (threshold.selector.data_bucket) " "
+                                    (threshold_bound(threshold)) }
+                            }
+                            td.number { (threshold.actual.map_or("–".to_owned(), format::rate)) }
+                            td.number { (threshold_margin(threshold.actual, threshold.value,
+                                threshold.selector.expect_lower)) }
+                            td { (verdict.mark(verdict.word())) }
+                        }
+                    }
+                }
+            }
+            @if workload.slo.iter().any(|line| line.name == "throughput" && line.actual.is_some()) {
+                p.note {
+                    "Average throughput is "
+                    (format::multiple(workload.throughput.average / slo::PODS_PER_S_UPPER))
+                    " the upper end of the expected 100 to 150 pods/s."
+                }
+            }
+        }
+    }
+}
+
+fn slo_row(line: &SloLine) -> Markup {
+    let verdict = Verdict::of(line.pass);
+    let actual = line.actual.map(|actual| match line.unit.as_str() {
+        "ms" => format::millis(actual),
+        // The target beside it names the unit; a phone has no room for it twice.
+        _ => format::rate(actual),
+    });
+    html! {
+        tr {
+            th scope="row" { (line.name) small { (line.target) } }
+            td.number { (actual.as_deref().unwrap_or("–")) }
+            td.number { (line.margin.map_or("–".to_owned(), format::multiple)) }
+            td { (verdict.mark(verdict.word())) }
+        }
+    }
+}
+
+/// How many times better than the bound, as the SLO lines count it.
+fn threshold_margin(actual: Option<f64>, bound: f64, expect_lower: bool) -> String {
+    let margin = actual.map(|actual| if expect_lower { bound / actual } else { actual / bound });
+    margin.filter(|m| m.is_finite()).map_or("–".to_owned(), format::multiple)
+}
+
+fn calls(workload: &WorkloadResult) -> Markup {
+    let total: u64 = workload.api_calls.values().sum();
+    html! {
+        div.block {
+            h4 { "API calls" }
+            @if workload.api_calls.is_empty() {
+                p.muted { "No call was counted." }
+            } @else {
+                table.plain {
+                    caption.sr { "API calls of " (workload.name) }
+                    thead {
+                        tr {
+                            th scope="col" { "Call" }
+                            th.number scope="col" { "Count" }
+                            th.number scope="col" { "Per bound pod" }
+                        }
+                    }
+                    tbody {
+                        @for (call, count) in &workload.api_calls {
+                            tr {
+                                th scope="row" { span.code { (call) } }
+                                td.number { (format::thousands(*count)) }
+                                td.number { (per_pod(workload.api_calls_per_pod.get(call).copied())) }
+                            }
+                        }
+                    }
+                    tfoot {
+                        tr {
+                            th scope="row" { "all" }
+                            td.number { (format::thousands(total)) }
+                            td.number { (per_pod((!workload.api_calls_per_pod.is_empty())
+                                .then(|| workload.api_calls_per_pod.values().sum()))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn per_pod(calls: Option<f64>) -> String {
+    calls.map_or("–".to_owned(), |calls| format!("{calls:.3}"))
+}
+
+fn extension_points(workload: &WorkloadResult) -> Markup {
+    let points = || {
+        let all = workload.latency_us.iter();
+        all.filter(|(stage, _)| stage.extension_point().is_some())
+    };
+    let cycle = workload.latency_us.get(&Stage::SchedulingCycle);
+    html! {
+        div.block {
+            h4 { "Extension points" }
+            @if points().next().is_none() {
+                p.muted { "Not measured." }
+            } @else {
+                div.wide tabindex="0" role="region" aria-label="Extension points" {
+                    table.plain {
+                        caption.sr { "Cost of the extension points of " (workload.name) }
+                        thead {
+                            tr {
+                                th scope="col" { "Point" }
+                                th.number scope="col" { "Runs" }
+                                th.number scope="col" { "Mean" }
+                                th.number scope="col" { "p99" }
+                                th.number scope="col" { "Of the cycle" }
+                            }
+                        }
+                        tbody {
+                            @for (stage, latency) in points() {
+                                tr {
+                                    th scope="row" { (broken_name(stage.title())) }
+                                    td.number { (format::thousands(latency.count)) }
+                                    td.number { (format::micros(latency.mean)) }
+                                    td.number { (format::micros(latency.p99)) }
+                                    (share_cell(*stage, latency, cycle))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Time in this point over time in scheduling cycles, for the points that run inside them.
+fn share_cell(stage: Stage, latency: &LatencySummary, cycle: Option<&LatencySummary>) -> Markup {
+    let inside = (Stage::PreFilter..=Stage::NormalizeScore).contains(&stage);
+    let time = |latency: &LatencySummary| latency.mean * latency.count as f64;
+    let share = cycle.filter(|cycle| inside && 0.0 < time(cycle)).map(|cycle| time(latency) / time(cycle));
+    html! {
+        @match share {
+            Some(share) => td.number {
+                span.meter aria-hidden="true" { span style={ "width:" (format!("{:.1}%", share.min(1.0) * 100.0)) } {} }
+                span.percent { (format::percent(share)) }
+            },
+            None => td.number.muted { "–" },
+        }
+    }
+}
+
+fn settings(workload: &WorkloadResult) -> Markup {
+    let pods = &workload.pods;
+    html! {
+        div.settings {
+            h4 { "Settings and size" }
+            dl.facts {
+                (entry("Suite", html! { (workload.suite) }))
+                (entry("Nodes", html! { (format::thousands(workload.nodes)) }))
+                (entry("Pods", html! {
+                    (format::thousands(pods.created)) " created, " (format::thousands(pods.scheduled))
+                    " bound, " (format::thousands(pods.unschedulable)) " unschedulable"
+                }))
+                (entry("Attempts", html! {
+                    (format::thousands(workload.attempts.total)) ", "
+                    (format::rate(workload.attempts.per_s)) "/s"
+                }))
+                (entry("Measured time", html! { (format::millis(workload.duration_ms)) }))
+                (memory(&workload.memory))
+                (entry("Feature gates", gates(&workload.feature_gates)))
+                (entry("Labels", html! {
+                    @if workload.labels.is_empty() { span.muted { "none" } }
+                    (workload.labels.join(", "))
+                }))
+                (entry("Seed", html! { span.code { (workload.seed) } }))
+            }
+        }
+    }
+}
+
+fn entry(name: &str, value: Markup) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
+}
+
+fn memory(memory: &Memory) -> Markup {
+    let parts = [
+        (memory.peak_rss_bytes.map(|bytes| bytes as f64), "peak resident"),
+        (memory.bytes_per_node, "a node"),
+        (memory.bytes_per_pod, "a pod"),
+    ];
+    let known = parts.into_iter().filter_map(|(bytes, what)| Some((bytes?, what)));
+    let texts: Vec<String> = known.map(|(bytes, what)| format!("{} {what}", format::bytes(bytes))).collect();
+    html! {
+        @if !texts.is_empty() { (entry("Memory", html! { (texts.join(", ")) })) }
+    }
+}
+
+fn repeats_figure(id: &str, repeats: &Repeats) -> Markup {
+    let relative = if 0.0 < repeats.mean { repeats.half_width / repeats.mean } else { 0.0 };
+    html! {
+        figure.repeats {
+            figcaption {
+                h4 { "Repeats" }
+                span.muted {
+                    "whole run: mean " (format::rate(repeats.mean)) " ± " (format::rate(repeats.half_width))
+                    " pods/s (± " (format::percent(relative)) "; 95 % interval of the mean, n = "
+                    (repeats.runs.len()) ")"
+                }
+            }
+            (chart::repeats(&format!("{id}-repeats"), repeats))
+            details.fold {
+                summary { "Repeats as a table" }
+                (repeats_table(repeats))
+            }
+        }
+    }
+}
+
+fn repeats_table(repeats: &Repeats) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Repeats" {
+            table.plain {
+                caption.sr { "Each repeat" }
+                thead {
+                    tr {
+                        th.number scope="col" { "Repeat" }
+                        th.number scope="col" { "Whole run, pods/s" }
+                        th.number scope="col" { "Average, pods/s" }
+                        th.number scope="col" { "Bound" }
+                        th.number scope="col" { "Time" }
+                    }
+                }
+                tbody {
+                    @for (index, run) in repeats.runs.iter().enumerate() {
+                        tr {
+                            th.number scope="row" { (index + 1) }
+                            td.number { (format::rate(run.throughput.total)) }
+                            td.number { (format::rate(run.throughput.average)) }
+                            td.number { (format::thousands(run.scheduled)) }
+                            td.number { (format::millis(run.duration_ms)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What a run found, and the files that say it.
+//!
+//! ```text
+//! collectors -> RunResult -> write_result_json   schedlab-result/v1, everything we know
+//!                         -> write_data_items    upstream's perf-dash JSON, one file a suite
+//!                         -> write_bench_text    Go benchmark text, for benchstat
+//!                         -> schedlab-perf-dash  the HTML report
+//! ```
+//!
+//! Invariants: every number is finite (JSON has no NaN), every map is ordered, nothing here
+//! reads a clock. The same `RunResult` gives the same bytes.
+
+mod bench_text;
+mod data_items;
+mod latency;
+mod model;
+mod repeats;
+pub mod slo;
+mod stage;
+mod threshold;
+mod throughput;
+mod write;
+
+pub use bench_text::bench_text;
+pub use data_items::{DataItem, DataItems, data_items, data_items_file_name, workload_items};
+pub use latency::{Bucket, LatencySummary};
+pub use model::{Attempts, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult};
+pub use repeats::{Repeats, RunTotal};
+pub use slo::SloLine;
+pub use stage::Stage;
+pub use threshold::{MetricSelector, Threshold};
+pub use throughput::{Sample, Throughput};
+pub use write::{
+    ResultError, read_result_json, write_atomic, write_bench_text, write_data_items, write_result_json,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! The files as bytes: golden tests, and what the writers do on disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::write::to_json;
+use super::*;
+
+/// A workload with round numbers, so that a golden file can be checked by eye.
+pub(super) fn workload(name: &str) -> WorkloadResult {
+    let rates = [800.0, 1000.0, 1200.0, 1000.0];
+    let sample = |(i, &pods_per_s)| Sample { t_ms: (i + 1) as f64 * 100.0, pods_per_s };
+    let samples: Vec<Sample> = rates.iter().enumerate().map(sample).collect();
+    let api_calls =
+        BTreeMap::from([("POST pods/binding".to_owned(), 400), ("PATCH pods/status".to_owned(), 20)]);
+    WorkloadResult {
+        name: name.to_owned(),
+        suite: "misc".to_owned(),
+        collector: Some("namespace-1".to_owned()),
+        labels: vec!["performance".to_owned(), "short".to_owned()],
+        feature_gates: BTreeMap::from([("SchedulerAsyncAPICalls".to_owned(), true)]),
+        status: Status::Completed,
+        message: None,
+        nodes: 500,
+        pods: Pods { created: 420, scheduled: 400, unschedulable: 20 },
+        duration_ms: 400.0,
+        throughput: Throughput::from_samples(&samples, 400, 400.0),
+        window_ms: 100.0,
+        samples,
+        attempts: Attempts { total: 420, per_s: 1050.0 },
+        latency_us: BTreeMap::from([
+            (Stage::EndToEnd, latency(2000.0)),
+            (Stage::Queueing, latency(1000.0)),
+            (Stage::SchedulingCycle, latency(100.0)),
+            (Stage::AttemptScheduled, latency(150.0)),
+            (Stage::Filter, latency(40.0)),
+            (Stage::NormalizeScore, latency(4.0)),
+        ]),
+        api_calls_per_pod: WorkloadResult::calls_per_pod(&api_calls, 400),
+        api_calls,
+        memory: Memory { peak_rss_bytes: Some(33_554_432), bytes_per_node: Some(512.0), bytes_per_pod: None },
+        slo: Vec::new(),
+        threshold: None,
+        repeats: None,
+        seed: 7,
+        source: "- name: SchedulingBasic\n".to_owned(),
+    }
+}
+
+fn latency(p50: f64) -> LatencySummary {
+    LatencySummary {
+        count: 420,
+        mean: p50 * 1.25,
+        p50,
+        p90: p50 * 2.0,
+        p95: p50 * 3.0,
+        p99: p50 * 4.0,
+        max: p50 * 8.0,
+        buckets: vec![Bucket { le_us: p50, count: 210 }, Bucket { le_us: p50 * 8.0, count: 210 }],
+    }
+}
+
+/// One plain workload, and one of another suite that repeats, misses its floor and is stuck.
+fn run() -> RunResult {
+    let mut plain = workload("SchedulingBasic/500Nodes");
+    plain.threshold = Threshold::evaluate(500.0, MetricSelector::default(), &workload_items(&plain));
+    plain.slo = slo::evaluate(&plain);
+
+    let mut stuck = workload("PodAffinity/500Nodes with spaces");
+    stuck.suite = "affinity".to_owned();
+    stuck.collector = None;
+    stuck.status = Status::Stuck;
+    stuck.message = Some("op 3 (barrier): 20 pods will never fit: Insufficient cpu".to_owned());
+    stuck.latency_us.clear();
+    stuck.threshold = Threshold::evaluate(5000.0, MetricSelector::default(), &workload_items(&stuck));
+    stuck.slo = slo::evaluate(&stuck);
+    let repeat = |total: f64| RunTotal {
+        throughput: Throughput { average: total, p50: total, p90: total, p95: total, p99: total, total },
+        duration_ms: 400_000.0 / total,
+        scheduled: 400,
+    };
+    stuck.repeats = Repeats::from_runs(vec![repeat(900.0), repeat(1000.0), repeat(1100.0)]);
+
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        git_revision: Some("0123456789abcdef".to_owned()),
+        machine: Machine {
+            os: "linux".to_owned(),
+            arch: Machine::go_arch("x86_64").to_owned(),
+            cpu_model: "Example CPU @ 3.00GHz".to_owned(),
+            cores: 2,
+            memory_bytes: 25_769_803_776,
+        },
+        threads: 2,
+        parallelism: 16,
+        seed: 7,
+        percentage_of_nodes_to_score: 0,
+        repeat: 1,
+        feature_gates: BTreeMap::new(),
+        started_at: "2026-11-15T12:30:45.5Z".to_owned(),
+        duration_s: 1.5,
+        partial: false,
+        coverage: "core + queue + embedded API".to_owned(),
+        skipped: vec![Skipped {
+            name: "Volumes/5000Nodes".to_owned(),
+            reason: "label filter `performance` does not match".to_owned(),
+        }],
+        workloads: vec![plain, stuck],
+    }
+}
+
+fn check_golden(file: &str, actual: &[u8]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return write_atomic(&path, actual).expect("the golden directory can be written");
+    }
+    let wanted = fs::read(&path).unwrap_or_default();
+    let (wanted, actual) = (String::from_utf8_lossy(&wanted), String::from_utf8_lossy(actual));
+    assert!(wanted == actual, "{file} differs; UPDATE_GOLDEN=1 rewrites it. Got:\n{actual}");
+}
+
+#[test]
+fn result_json_is_golden() {
+    check_golden("result.json", &to_json(&run()));
+}
+
+#[test]
+fn data_items_are_golden() {
+    check_golden("data_items.json", &to_json(&data_items(&run(), None)));
+}
+
+#[test]
+fn bench_text_is_golden() {
+    check_golden("bench.txt", bench_text(&run()).as_bytes());
+}
+
+#[test]
+fn every_data_item_has_the_same_labels() {
+    let items = data_items(&run(), None).data_items;
+    let labels = |item: &DataItem| item.labels.keys().cloned().collect::<Vec<_>>();
+    assert!(items.iter().all(|item| labels(item) == labels(&items[0])));
+    assert_eq!(labels(&items[0]), ["Metric", "Name", "extension_point", "result"]);
+}
+
+#[test]
+fn threshold_stands_beside_the_value_it_is_compared_with() {
+    let items = data_items(&run(), Some("misc")).data_items;
+    assert_eq!(items[0].data.get("AverageThreshold"), Some(&500.0));
+    assert!(items[1..].iter().all(|item| !item.data.contains_key("AverageThreshold")));
+}
+
+#[test]
+fn bench_units_of_a_line_are_distinct() {
+    for line in bench_text(&run()).lines().filter(|line| line.starts_with("Benchmark")) {
+        let units: Vec<&str> =
+            line.split('\t').skip(2).map(|pair| pair.split(' ').nth(1).expect("a unit")).collect();
+        let distinct: std::collections::BTreeSet<_> = units.iter().collect();
+        assert_eq!(distinct.len(), units.len(), "{line}");
+    }
+}
+
+#[test]
+fn stages_have_distinct_names_and_sort_as_listed() {
+    assert!(Stage::ALL.is_sorted());
+    let name = |stage| serde_json::to_string(&stage).expect("a stage is a string");
+    let names: std::collections::BTreeSet<_> = Stage::ALL.into_iter().map(name).collect();
+    let titles: std::collections::BTreeSet<_> = Stage::ALL.into_iter().map(Stage::title).collect();
+    assert_eq!(names.len(), Stage::ALL.len());
+    assert_eq!(titles.len(), Stage::ALL.len());
+}
+
+#[test]
+fn file_name_is_the_one_perf_dash_looks_for() {
+    let wanted = "BenchmarkPerfScheduling_benchmark_misc_2026-11-15T12:30:45Z.json";
+    for started_at in ["2026-11-15T12:30:45Z", "2026-11-15T12:30:45.123Z"] {
+        assert_eq!(data_items_file_name("misc", started_at), wanted);
+    }
+}
+
+#[test]
+fn written_files_are_read_back_and_leave_nothing_beside_them() {
+    let dir = scratch("round_trip");
+    let path = dir.join("deeper/result.json");
+    write_result_json(&path, &run()).expect("the scratch directory can be written");
+    write_result_json(&path, &run()).expect("a second write replaces the first");
+    assert_eq!(read_result_json(&path).expect("it was just written"), run());
+    assert_eq!(fs::read_dir(dir.join("deeper")).expect("it exists").count(), 1);
+
+    let written = write_data_items(&dir.join("items"), &run()).expect("writable");
+    assert_eq!(written.len(), 2, "one file a suite");
+    write_bench_text(&dir.join("bench.txt"), &run()).expect("writable");
+    fs::remove_dir_all(dir).expect("the scratch directory is ours");
+}
+
+#[test]
+fn errors_name_the_path() {
+    let dir = scratch("errors");
+    let file = dir.join("file");
+    write_atomic(&file, b"{\"schema\":\"schedlab-result/v9\"}").expect("writable");
+    let cases = [
+        write_result_json(&file.join("below/result.json"), &run()).map(drop),
+        write_result_json(&dir, &run()).map(drop),
+        read_result_json(&dir.join("absent")).map(drop),
+        read_result_json(&file).map(drop),
+    ];
+    let messages = cases.map(|case| case.expect_err("each case is an error").to_string());
+    let wanted = ["cannot create the directory", "cannot write", "cannot read", "schema is"];
+    for (message, wanted) in messages.iter().zip(wanted) {
+        assert!(message.contains(wanted), "{message}");
+        assert!(message.contains(&dir.display().to_string()), "{message}");
+    }
+    fs::remove_dir_all(dir).expect("the scratch directory is ours");
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("schedlab-results-{}-{name}", std::process::id()));
+    fs::create_dir_all(&dir).expect("the temporary directory can be written");
+    dir
+}

@@ -1,0 +1,133 @@
+//! Files on disk: whole or absent, never half.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{RunResult, SCHEMA, bench_text, data_items, data_items_file_name};
+
+/// Why a result file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// A directory on the way could not be made.
+    #[error("{}: cannot create the directory: {source}", path.display())]
+    CreateDir {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file could not be written or put in place.
+    #[error("{}: cannot write the file: {source}", path.display())]
+    Write {
+        /// The file, not its temporary twin.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file could not be read.
+    #[error("{}: cannot read the file: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The content is not a result.
+    #[error("{}: not a {SCHEMA} result: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// The result is of another schema.
+    #[error("{}: schema is {found:?}, this version reads {SCHEMA:?}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+    },
+}
+
+/// Writes `schedlab-result/v1` JSON.
+pub fn write_result_json(path: &Path, run: &RunResult) -> Result<(), ResultError> {
+    write_atomic(path, &to_json(run))
+}
+
+/// Reads what [`write_result_json`] wrote.
+pub fn read_result_json(path: &Path) -> Result<RunResult, ResultError> {
+    let read = |source| ResultError::Read { path: path.to_owned(), source };
+    let parse = |source| ResultError::Parse { path: path.to_owned(), source };
+    let text = fs::read(path).map_err(read)?;
+    // The schema first: a file of the next version should say so, not name a missing field.
+    let head: SchemaOnly = serde_json::from_slice(&text).map_err(parse)?;
+    if head.schema != SCHEMA {
+        return Err(ResultError::Schema { path: path.to_owned(), found: head.schema });
+    }
+    serde_json::from_slice(&text).map_err(parse)
+}
+
+/// Writes upstream's perf-dash JSON, one file a suite, and returns the files.
+pub fn write_data_items(dir: &Path, run: &RunResult) -> Result<Vec<PathBuf>, ResultError> {
+    let suites: BTreeSet<&str> = run.workloads.iter().map(|w| w.suite.as_str()).collect();
+    let write_suite = |suite: &str| {
+        let path = dir.join(data_items_file_name(suite, &run.started_at));
+        write_atomic(&path, &to_json(&data_items(run, Some(suite))))?;
+        Ok(path)
+    };
+    suites.into_iter().map(write_suite).collect()
+}
+
+/// Writes Go benchmark text.
+pub fn write_bench_text(path: &Path, run: &RunResult) -> Result<(), ResultError> {
+    write_atomic(path, bench_text(run).as_bytes())
+}
+
+/// Writes a file so that a reader sees the old content or all of the new: to a temporary
+/// twin in the same directory, then renamed over. Makes missing directories.
+pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), ResultError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let twin = twin_of(path);
+    let written = write_synced(&twin, content).and_then(|()| fs::rename(&twin, path));
+    written.map_err(|source| {
+        // The first error is the one to report; the twin may not even exist.
+        let _ = fs::remove_file(&twin);
+        ResultError::Write { path: path.to_owned(), source }
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct SchemaOnly {
+    schema: String,
+}
+
+/// The process id keeps two runs with the same target apart.
+fn twin_of(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(value)
+        .expect("result types are structs, strings, numbers and string-keyed maps");
+    json.push(b'\n');
+    json
+}
