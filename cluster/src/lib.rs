@@ -1,1 +1,25 @@
-//! Placeholder
+//! The API a scheduler talks to.
+//!
+//! ```text
+//!   op executor ──┐                      ┌── embedded (in-process store)
+//!                 ├──> api::Api (trait) ─┤
+//!   runtime ──────┘                      └── later: http, live clusters
+//!
+//!   k8s-openapi objects ── defaults (as the API server) ── convert ──> schedlab_core::input
+//! ```
+//!
+//! A pod is a row of 64 bytes that points at interned side tables; an API object is built only
+//! when somebody asks for one. This crate reads no clock and draws no random number: time is an
+//! argument, names and UIDs are counters.
+
+pub mod api;
+pub mod clock;
+pub mod convert;
+pub mod defaults;
+pub mod embedded;
+mod interner;
+pub mod runtime;
+pub mod selector;
+
+pub use api::{Api, ApiError, Reason};
+pub use embedded::EmbeddedCluster;

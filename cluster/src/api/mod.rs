@@ -1,0 +1,161 @@
+//! The cluster as its clients see it: one trait, and the values that cross it.
+//!
+//! Two ways lead to a pod. The cold one is the Kubernetes API's own: objects by kind, namespace
+//! and name. The hot one is by id: a [`PodRow`] comes with the watch event, and bindings, status
+//! patches and deletions name the pod by its [`PodUid`] and nodes by their [`NodeNameId`]. Ids
+//! belong to the target that gave them out; a remote target keeps its own table from ids to names.
+//!
+//! Every call of a verb counts as one API call, also inside a batch. The side tables
+//! ([`Api::pod_spec`] and the like) are the client's own memory and do not count.
+
+mod calls;
+mod error;
+mod object;
+mod pod;
+mod resource;
+mod watch;
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{NodeStatus, Pod};
+use schedlab_core::ids::PodUid;
+use schedlab_core::input::{LabelSelectorInput, PodMeta};
+
+pub use calls::CallCounts;
+pub use error::{ApiError, Reason};
+pub use object::{GenericObject, ListQuery, Object, ObjectKey, ObjectList};
+pub use pod::{
+    Binding, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId, NamedBinding, NamespaceId,
+    NodeNameId, Nomination, PodConditionEntry, PodFlags, PodName, PodPhase, PodRow, PodRowList, PodSpecEntry,
+    PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, format_pod_uid, parse_pod_uid,
+};
+pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
+pub use watch::{EventKind, NodeEntry, Watch, WatchEvent, WatchedObject};
+
+/// Which pods a list covers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PodFilter<'a> {
+    /// Only this namespace; all namespaces when absent.
+    pub namespace: Option<&'a str>,
+    /// Only pods whose labels match; all when absent.
+    pub labels: Option<&'a LabelSelectorInput>,
+}
+
+/// A Kubernetes API as the op executor and the scheduler's runtime need it.
+pub trait Api: Send + Sync {
+    /// POST. Applies the API server's defaulting and admission, and returns the stored object.
+    fn create(&self, object: Object) -> Result<Object, ApiError>;
+
+    /// GET.
+    fn get(&self, key: &ObjectKey) -> Result<Object, ApiError>;
+
+    /// LIST. A watch from the list's resource version on misses nothing.
+    fn list(&self, query: &ListQuery) -> Result<ObjectList, ApiError>;
+
+    /// PUT on the object itself. The status of kinds that have a status subresource is kept. A
+    /// stale `metadata.resourceVersion` is a conflict; an empty one makes the update unconditional.
+    fn update(&self, object: Object) -> Result<Object, ApiError>;
+
+    /// PUT on the status subresource: only the status is taken from `object`.
+    fn update_status(&self, object: Object) -> Result<Object, ApiError>;
+
+    /// DELETE. With a UID, only if the object still has it.
+    fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ApiError>;
+
+    /// Prepares pods that differ only in name: defaulting, admission and conversion happen here,
+    /// once. Not an API call.
+    fn pod_template(&self, pod: Pod, namespace: &str) -> Result<PodTemplateRef, ApiError>;
+
+    /// POSTs `count` pods of a template. Stops at the first pod that is refused.
+    fn create_pods(&self, template: &PodTemplateRef, count: u32) -> Result<CreatedPods, ApiError>;
+
+    /// POST on pods/binding, by name.
+    fn bind(&self, binding: &NamedBinding<'_>) -> Result<(), ApiError>;
+
+    /// POSTs on pods/binding, by id. Appends one result per binding, in order. The pod's UID is
+    /// the precondition of each.
+    fn bind_batch(&self, bindings: &[Binding], results: &mut Vec<Result<(), ApiError>>);
+
+    /// PATCHes on pods/status. Appends one result per patch, in order.
+    fn patch_pod_status_batch(&self, patches: &[PodStatusPatch<'_>], results: &mut Vec<Result<(), ApiError>>);
+
+    /// PATCH on nodes/status: the fields that `status` has are replaced, the others kept.
+    fn patch_node_status(&self, name: &str, status: NodeStatus) -> Result<(), ApiError>;
+
+    /// DELETEs of pods, by id. Appends one result per pod, in order.
+    fn delete_pods_batch(&self, pods: &[PodUid], results: &mut Vec<Result<(), ApiError>>);
+
+    /// LIST of pods as rows, in the order of their creation.
+    fn pods_in(&self, filter: PodFilter<'_>) -> Result<PodRowList, ApiError>;
+
+    /// WATCH of every kind in one ordered stream: all that happened after `resource_version`.
+    fn watch(&self, resource_version: u64) -> Result<Box<dyn Watch>, ApiError>;
+
+    /// The calls so far. Subtract an earlier reading with [`CallCounts::since`].
+    fn call_counts(&self) -> CallCounts;
+
+    /// What a [`SpecId`] of a row stands for.
+    fn pod_spec(&self, spec: SpecId) -> Arc<PodSpecEntry>;
+
+    /// The name behind a [`NodeNameId`].
+    fn node_name(&self, node: NodeNameId) -> Arc<str>;
+
+    /// The id of a node's name; the node need not exist.
+    fn node_name_id(&self, name: &str) -> NodeNameId;
+
+    /// The name behind a [`NamespaceId`].
+    fn namespace_name(&self, namespace: NamespaceId) -> Arc<str>;
+
+    /// The text of a pod's name.
+    fn pod_name(&self, name: PodName) -> String;
+
+    /// What a [`ConditionSetId`] of a row stands for.
+    fn pod_conditions(&self, conditions: ConditionSetId) -> Arc<[PodConditionEntry]>;
+
+    /// The row of a pod that exists.
+    fn pod_row(&self, pod: PodUid) -> Option<PodRow>;
+
+    /// How many pods of a namespace are on a node. Whoever waits for pods asks this often: a store
+    /// that can count should not list.
+    fn scheduled_count(&self, namespace: &str) -> Result<u64, ApiError> {
+        let filter = PodFilter { namespace: Some(namespace), labels: None };
+        let rows = self.pods_in(filter)?.rows;
+        Ok(rows.iter().filter(|row| row.node.is_some()).count() as u64)
+    }
+
+    /// Binds one pod by id.
+    fn bind_pod(&self, binding: Binding) -> Result<(), ApiError> {
+        let mut results = Vec::with_capacity(1);
+        self.bind_batch(&[binding], &mut results);
+        results.pop().expect("a batch answers every binding")
+    }
+
+    /// Patches the status of one pod.
+    fn patch_pod_status(&self, patch: PodStatusPatch<'_>) -> Result<(), ApiError> {
+        let mut results = Vec::with_capacity(1);
+        self.patch_pod_status_batch(&[patch], &mut results);
+        results.pop().expect("a batch answers every patch")
+    }
+
+    /// Deletes one pod by id.
+    fn delete_pod(&self, pod: PodUid) -> Result<(), ApiError> {
+        let mut results = Vec::with_capacity(1);
+        self.delete_pods_batch(&[pod], &mut results);
+        results.pop().expect("a batch answers every deletion")
+    }
+
+    /// What the engine is told about a pod beside its class.
+    fn pod_meta(&self, row: &PodRow) -> PodMeta {
+        let spec = self.pod_spec(row.spec);
+        PodMeta {
+            name: self.pod_name(row.name),
+            uid: format_pod_uid(row.uid),
+            node_name: row.node.map(|node| self.node_name(node).to_string()),
+            nominated_node_name: row.nominated.map(|node| self.node_name(node).to_string()),
+            start_time_s: spec.start_time_s,
+            creation_time_s: Some((row.created_ns / 1_000_000_000).cast_signed()),
+            is_terminating: row.flags.contains(PodFlags::TERMINATING),
+            is_finished: row.phase.is_finished(),
+        }
+    }
+}

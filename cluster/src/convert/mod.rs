@@ -1,0 +1,27 @@
+//! From API objects to the engine's inputs, once per object.
+//!
+//! Conversion changes nothing: defaulting and admission are in [`crate::defaults`]. What an object
+//! leaves out stays out, with the value that the input's field documents for it.
+//!
+//! `requiredDuringSchedulingRequiredDuringExecution` (KEP-2358) has no field in the typed API, so
+//! typed conversion leaves it absent.
+
+mod affinity;
+mod error;
+mod node;
+mod pod;
+mod quantity;
+mod volume;
+
+pub use affinity::label_selector_input;
+pub use error::ConvertError;
+pub use node::node_input;
+pub use pod::pod_input;
+
+/// The text, or the empty one the API means by its absence.
+fn text_or_empty(text: Option<&String>) -> String {
+    text.cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The embedded cluster: an API server's store in this process.
+//!
+//! ```text
+//!   callers ──> EmbeddedCluster ──lock──> State { pod rows, nodes, other objects, side tables }
+//!                    │                      │ one event and one resource version per write
+//!                 counters                 log ──> cursors of the watchers
+//! ```
+//!
+//! One lock guards all; a batch takes it once. The pods of a template cost a row each, see
+//! [`PodRow`](crate::api::PodRow). Nothing here reads a clock: the time comes from the function
+//! that the cluster is built with, once per call.
+
+mod api;
+mod body;
+mod calls;
+mod conditions;
+mod log;
+mod meta;
+mod names;
+mod nodes;
+mod others;
+mod pods;
+mod rows;
+mod specs;
+mod state;
+mod watch;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use calls::Calls;
+use meta::{
+    check_preconditions, check_uid, has_finalizers, is_to_be_removed, keep_system_metadata, storage_key,
+};
+use state::State;
+
+use crate::api::GenericObject;
+
+/// Tells the time in nanoseconds since the epoch, real or virtual.
+pub type NowNs = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The namespaces every cluster starts with.
+const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// A cluster in this process. Clones are handles on the same cluster.
+#[derive(Clone)]
+pub struct EmbeddedCluster {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Told of writes while somebody waits for them.
+    changed: Condvar,
+    calls: Calls,
+    now_ns: NowNs,
+}
+
+impl Shared {
+    /// A panic under the lock is a bug that has been reported; readers may still look.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a write and wakes those who wait for one.
+    fn write<T>(&self, write: impl FnOnce(&mut State, u64) -> T) -> T {
+        let now_ns = (self.now_ns)();
+        let mut state = self.lock();
+        let before = state.log.last_version();
+        let result = write(&mut state, now_ns);
+        let must_wake = 0 < state.waiter_count && before < state.log.last_version();
+        drop(state);
+        if must_wake {
+            self.changed.notify_all();
+        }
+        result
+    }
+}
+
+impl EmbeddedCluster {
+    /// An empty cluster, but for the namespaces that every cluster has. They are its first writes
+    /// and do not count as calls.
+    #[must_use]
+    pub fn new(now_ns: NowNs) -> Self {
+        let shared = Shared {
+            state: Mutex::new(State::new()),
+            changed: Condvar::new(),
+            calls: Calls::default(),
+            now_ns,
+        };
+        shared.write(|state, now_ns| {
+            for name in FIRST_NAMESPACES {
+                let mut object = GenericObject {
+                    api_version: "v1".to_owned(),
+                    kind: "Namespace".to_owned(),
+                    ..GenericObject::default()
+                };
+                object.metadata.name = Some(name.to_owned());
+                state.create_other(object, now_ns).expect("the names differ");
+            }
+        });
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The version of the last write.
+    #[must_use]
+    pub fn resource_version(&self) -> u64 {
+        self.shared.lock().log.last_version()
+    }
+
+    /// How many pods there are.
+    #[must_use]
+    pub fn pod_count(&self) -> usize {
+        self.shared.lock().rows.live_count()
+    }
+
+    /// Heap bytes of pods, their side tables and the event log, counted from capacities. Nodes
+    /// and other objects are not in it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.shared.lock().pod_memory_bytes()
+    }
+}

@@ -1,0 +1,242 @@
+//! Pod names: counted behind a prefix, or given.
+//!
+//! A generated name is its prefix and a number, so a pod is found by its name without a map
+//! entry of its own: the number leads to a run of pods that were created one after the other.
+//!
+//! ```text
+//!   "pod-17" ──> prefix "pod-", number 17 ──> run {first number 10, first uid 42} ──> uid 49
+//! ```
+//!
+//! Differs: upstream draws five random characters. The counter is of the prefix, in all
+//! namespaces together, and jumps over names that were given explicitly, so that no generated
+//! name is ever taken. A prefix that ends in a digit gets a `-`: `a1` and 0 must not meet `a` and
+//! 10, and a name has one reading only.
+
+use rustc_hash::FxHashMap;
+use schedlab_core::ids::PodUid;
+
+use crate::api::{NameId, NamespaceId, PodName};
+use crate::interner::Interner;
+
+/// Longer numbers are no generated ones: the counter does not get there.
+const NUMBER_DIGITS_MAX: usize = 9;
+
+/// Pods that were created one after the other with one prefix.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first_number: u32,
+    count: u32,
+    first_uid: PodUid,
+}
+
+#[derive(Debug, Default)]
+struct Prefix {
+    /// The names given before this became a prefix have been looked through.
+    is_counting: bool,
+    next_number: u32,
+    /// Invariant: ascending, without overlap.
+    runs: Vec<Run>,
+}
+
+/// The names of all pods, and the way back from a name to a pod.
+#[derive(Debug, Default)]
+pub(super) struct PodNames {
+    texts: Interner,
+    /// By `NameId`; one entry for each text, unused by those that are whole names.
+    prefixes: Vec<Prefix>,
+    given: FxHashMap<(NamespaceId, NameId), PodUid>,
+}
+
+impl PodNames {
+    /// The id of a `generateName`.
+    pub(super) fn prefix(&mut self, prefix: &str) -> NameId {
+        if prefix.ends_with(|last: char| last.is_ascii_digit()) {
+            return self.prefix(&format!("{prefix}-"));
+        }
+        let id = self.intern(prefix);
+        let counter = &mut self.prefixes[id.0 as usize];
+        if !counter.is_counting {
+            let readings = self.texts.texts().iter().filter_map(|text| split(text));
+            let taken = readings.filter(|&(found, _)| found == prefix).map(|(_, number)| number).max();
+            counter.next_number = taken.map_or(0, |number| number + 1);
+            counter.is_counting = true;
+        }
+        id
+    }
+
+    /// The id of a name that somebody chose. The counter of its prefix steps over it.
+    pub(super) fn whole(&mut self, name: &str) -> NameId {
+        if let Some((prefix, number)) = split(name)
+            && let Some(id) = self.texts.find(prefix)
+        {
+            let counter = &mut self.prefixes[id as usize].next_number;
+            *counter = (*counter).max(number + 1);
+        }
+        self.intern(name)
+    }
+
+    fn intern(&mut self, text: &str) -> NameId {
+        let id = NameId(self.texts.intern(text));
+        self.prefixes.resize_with(self.texts.texts().len(), Prefix::default);
+        id
+    }
+
+    /// Takes `count` numbers behind a prefix for pods from `first_uid` on. Returns the first.
+    pub(super) fn take_numbers(&mut self, prefix: NameId, count: u32, first_uid: PodUid) -> u32 {
+        let prefix = &mut self.prefixes[prefix.0 as usize];
+        let first_number = prefix.next_number;
+        prefix.next_number = first_number.checked_add(count).expect("fewer than 2^32 names of a prefix");
+        if let Some(last) = prefix.runs.last_mut()
+            && last.first_number + last.count == first_number
+            && last.first_uid.0 + u64::from(last.count) == first_uid.0
+        {
+            last.count += count;
+        } else {
+            prefix.runs.push(Run { first_number, count, first_uid });
+        }
+        first_number
+    }
+
+    /// Notes the pod that has a given name.
+    pub(super) fn put_given(&mut self, namespace: NamespaceId, name: NameId, uid: PodUid) {
+        self.given.insert((namespace, name), uid);
+    }
+
+    /// Frees a name. Generated names are not used again.
+    pub(super) fn remove(&mut self, namespace: NamespaceId, name: PodName) {
+        if name.number == PodName::NO_NUMBER {
+            self.given.remove(&(namespace, name.prefix));
+        }
+    }
+
+    /// The pods that may have this name; the caller asks their rows.
+    pub(super) fn candidates(&self, namespace: NamespaceId, name: &str) -> impl Iterator<Item = PodUid> {
+        let given = self.texts.find(name).and_then(|id| self.given.get(&(namespace, NameId(id)))).copied();
+        let generated = split(name).and_then(|(prefix, number)| {
+            let prefix = &self.prefixes[self.texts.find(prefix)? as usize];
+            let after = prefix.runs.partition_point(|run| run.first_number <= number);
+            let run = prefix.runs.get(after.checked_sub(1)?)?;
+            let offset = number - run.first_number;
+            (offset < run.count).then(|| PodUid(run.first_uid.0 + u64::from(offset)))
+        });
+        given.into_iter().chain(generated)
+    }
+
+    /// The text of a name.
+    pub(super) fn text(&self, name: PodName) -> String {
+        let prefix = self.texts.text(name.prefix.0);
+        if name.number == PodName::NO_NUMBER {
+            return prefix.to_string();
+        }
+        format!("{prefix}{}", name.number)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let runs: usize = self.prefixes.iter().map(|prefix| prefix.runs.capacity()).sum();
+        self.texts.memory_bytes()
+            + runs * size_of::<Run>()
+            + self.prefixes.capacity() * size_of::<Prefix>()
+            + self.given.capacity() * (size_of::<((NamespaceId, NameId), PodUid)>() + 1)
+    }
+}
+
+/// A name as a prefix that ends in no digit, and a number without leading zeros.
+fn split(name: &str) -> Option<(&str, u32)> {
+    let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    let number = &name[prefix.len()..];
+    let is_canonical = number == "0" || !number.starts_with('0');
+    if !is_canonical || NUMBER_DIGITS_MAX < number.len() {
+        return None;
+    }
+    Some((prefix, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACE: NamespaceId = NamespaceId(0);
+
+    fn found(names: &PodNames, name: &str) -> Vec<u64> {
+        names.candidates(SPACE, name).map(|uid| uid.0).collect()
+    }
+
+    #[test]
+    fn a_name_has_one_reading() {
+        let cases = [
+            ("pod-17", Some(("pod-", 17))),
+            ("pod-0", Some(("pod-", 0))),
+            ("pod-07", None),
+            ("17", Some(("", 17))),
+            ("pod", None),
+            ("", None),
+            ("pod-999999999", Some(("pod-", 999_999_999))),
+            ("pod-1000000000", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(split(name), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_that_ends_in_a_digit_gets_a_dash() {
+        let mut names = PodNames::default();
+        let id = names.prefix("a1");
+        assert_eq!(id, names.prefix("a1-"), "both count together");
+        assert_eq!(names.text(PodName { prefix: id, number: 0 }), "a1-0");
+    }
+
+    #[test]
+    fn a_generated_name_leads_to_its_pod() {
+        let mut names = PodNames::default();
+        let (web, db) = (names.prefix("web-"), names.prefix("db-"));
+        assert_eq!(names.take_numbers(web, 10, PodUid(1)), 0);
+        assert_eq!(names.take_numbers(db, 2, PodUid(11)), 0);
+        assert_eq!(names.take_numbers(web, 5, PodUid(13)), 10);
+        assert_eq!(found(&names, "web-9"), [10]);
+        assert_eq!(found(&names, "web-14"), [17]);
+        assert_eq!(found(&names, "web-15"), [] as [u64; 0]);
+        assert_eq!(found(&names, "db-1"), [12]);
+        assert_eq!(names.text(PodName { prefix: web, number: 14 }), "web-14");
+    }
+
+    #[test]
+    fn runs_that_follow_each_other_are_one_run() {
+        let mut names = PodNames::default();
+        let web = names.prefix("web-");
+        for uid in 1..=100 {
+            names.take_numbers(web, 1, PodUid(uid));
+        }
+        assert_eq!(names.prefixes[web.0 as usize].runs.len(), 1);
+        assert_eq!(found(&names, "web-99"), [100]);
+    }
+
+    #[test]
+    fn counters_step_over_given_names() {
+        let mut names = PodNames::default();
+        names.whole("web-3");
+        let web = names.prefix("web-");
+        assert_eq!(names.take_numbers(web, 1, PodUid(1)), 4);
+        names.whole("web-7");
+        assert_eq!(names.take_numbers(web, 1, PodUid(2)), 8);
+    }
+
+    #[test]
+    fn a_name_that_becomes_a_prefix_steps_over_older_names() {
+        let mut names = PodNames::default();
+        names.whole("web-3");
+        names.whole("web-");
+        let web = names.prefix("web-");
+        assert_eq!(names.take_numbers(web, 1, PodUid(1)), 4);
+    }
+
+    #[test]
+    fn a_given_name_is_freed_with_its_pod() {
+        let mut names = PodNames::default();
+        let id = names.whole("web");
+        names.put_given(SPACE, id, PodUid(5));
+        assert_eq!(found(&names, "web"), [5]);
+        names.remove(SPACE, PodName { prefix: id, number: PodName::NO_NUMBER });
+        assert_eq!(found(&names, "web"), [] as [u64; 0]);
+    }
+}

@@ -1,0 +1,407 @@
+//! The verbs on pods.
+//!
+//! ```text
+//!   create ──> pending ──bind──> bound ──delete──> removed
+//!                 │                 │
+//!                 └──────delete─────┴── with finalizers: terminating ──last finalizer gone──> removed
+//! ```
+//!
+//! Differs: there is no kubelet, so a deleted pod has no grace period.
+
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use schedlab_core::ids::PodUid;
+
+use super::body::{self, RowTexts};
+use super::conditions::Step;
+use super::state::State;
+use super::storage_key;
+use crate::api::{
+    ApiError, Binding, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName, PodRow,
+    PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
+};
+use crate::defaults::{admit_pod, default_pod, prepare_new_pod};
+
+const PODS: &str = "pods";
+
+impl State {
+    /// Defaults, admits and interns a pod to be created.
+    pub(super) fn pod_template(&mut self, mut pod: Pod, namespace: &str) -> Result<PodTemplate, ApiError> {
+        check_new_pod(&pod, namespace)?;
+        pod.metadata.namespace = Some(namespace.to_owned());
+        default_pod(&mut pod);
+        admit_pod(&mut pod, &self.priority_classes())?;
+        prepare_new_pod(&mut pod);
+
+        let name = match filled(&pod.metadata.name) {
+            Some(name) => PodName { prefix: self.names.whole(&name), number: PodName::NO_NUMBER },
+            None => {
+                let prefix = filled(&pod.metadata.generate_name).unwrap_or_default();
+                PodName { prefix: self.names.prefix(&prefix), number: 0 }
+            }
+        };
+        let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take());
+        let node = node.filter(|node| !node.is_empty()).map(|node| self.node_name_id(&node));
+        let columns = body::take_status_columns(pod.status.get_or_insert_default());
+        let flags = body::flags_of(&pod);
+        let spec = self.intern_body(pod, name)?;
+        let entry = self.specs.get(spec);
+        Ok(PodTemplate {
+            object: entry.object.clone(),
+            input: entry.input.clone(),
+            spec,
+            name,
+            node,
+            conditions: self.conditions.intern(columns.conditions),
+            namespace: self.namespace_id(namespace),
+            flags,
+        })
+    }
+
+    fn intern_body(&mut self, mut pod: Pod, name: PodName) -> Result<SpecId, ApiError> {
+        body::strip_identity(&mut pod.metadata);
+        self.specs.intern(pod).map_err(|error| ApiError::invalid("Pod", &self.names.text(name), error))
+    }
+
+    /// Creates pods of a template, all at one time.
+    pub(super) fn create_pods(
+        &mut self,
+        template: &PodTemplate,
+        count: u32,
+        now_ns: u64,
+    ) -> Result<CreatedPods, ApiError> {
+        self.check_namespace(PODS, template.namespace)?;
+        let first = self.rows.next_uid();
+        if template.name.number == PodName::NO_NUMBER {
+            self.create_named_pod(template, count, now_ns)?;
+            return Ok(CreatedPods { first, count });
+        }
+        let first_number = self.names.take_numbers(template.name.prefix, count, first);
+        for number in first_number..first_number + count {
+            self.push_pod(template, PodName { number, ..template.name }, now_ns);
+        }
+        Ok(CreatedPods { first, count })
+    }
+
+    /// The first pod gets the name; a second one would find it taken.
+    fn create_named_pod(&mut self, template: &PodTemplate, count: u32, now_ns: u64) -> Result<(), ApiError> {
+        let name = self.names.text(template.name);
+        let namespace = self.namespaces.text(template.namespace.0).clone();
+        for _ in 0..count {
+            if self.find_pod(&namespace, &name).is_some() {
+                return Err(ApiError::already_exists(PODS, &name));
+            }
+            let uid = self.rows.next_uid();
+            self.names.put_given(template.namespace, template.name.prefix, uid);
+            self.push_pod(template, template.name, now_ns);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push_pod(&mut self, template: &PodTemplate, name: PodName, now_ns: u64) {
+        let row = PodRow {
+            uid: self.rows.next_uid(),
+            resource_version: self.log.next_version(),
+            created_ns: now_ns,
+            transition_ns: now_ns,
+            spec: template.spec,
+            namespace: template.namespace,
+            name,
+            node: template.node,
+            nominated: None,
+            conditions: template.conditions,
+            phase: crate::api::PodPhase::Pending,
+            flags: template.flags,
+        };
+        self.rows.push(row);
+        if row.node.is_some() {
+            *self.scheduled_count_mut(row.namespace) += 1;
+        }
+        self.publish(EventKind::Added, WatchedObject::Pod(row));
+    }
+
+    /// The pod of this name.
+    pub(super) fn find_pod(&self, namespace: &str, name: &str) -> Option<&PodRow> {
+        let namespace = crate::api::NamespaceId(self.namespaces.find(namespace)?);
+        self.names
+            .candidates(namespace, name)
+            .filter_map(|uid| self.rows.get(uid))
+            .find(|row| row.namespace == namespace && self.names.text(row.name) == name)
+    }
+
+    pub(super) fn get_pod(&self, namespace: &str, name: &str) -> Result<&PodRow, ApiError> {
+        self.find_pod(namespace, name).ok_or_else(|| ApiError::not_found(PODS, name))
+    }
+
+    /// The pod as an API object.
+    pub(super) fn assemble_pod(&self, row: &PodRow) -> Pod {
+        let texts = RowTexts {
+            name: self.names.text(row.name),
+            node: row.node.map(|node| &**self.node_name(node)),
+            nominated: row.nominated.map(|node| &**self.node_name(node)),
+            conditions: self.conditions.get(row.conditions),
+            deletion_ns: self.pod_deletion_ns.get(&row.uid).copied(),
+        };
+        body::assemble(&self.specs.get(row.spec).object, row, texts)
+    }
+
+    /// Upstream: pkg/registry/core/pod/storage/storage.go `BindingREST.assignPod`. The node is not
+    /// looked up.
+    #[inline]
+    pub(super) fn bind_pod(&mut self, binding: Binding, now_ns: u64) -> Result<(), ApiError> {
+        let Some(row) = self.rows.get_mut(binding.pod) else {
+            return Err(self.pod_is_gone(binding.pod));
+        };
+        let refusing = PodFlags::TERMINATING.with(PodFlags::GATED);
+        if row.node.is_some() || row.flags.intersects(refusing) {
+            return Err(self.bind_is_refused(binding.pod));
+        }
+        row.node = Some(binding.node);
+        row.nominated = None;
+        row.resource_version = self.log.next_version();
+        apply(row, self.conditions.set_scheduled(row.conditions), now_ns);
+        let row = *row;
+        *self.scheduled_count_mut(row.namespace) += 1;
+        self.publish(EventKind::Modified, WatchedObject::Pod(row));
+        Ok(())
+    }
+
+    pub(super) fn bind_named(&mut self, binding: &NamedBinding<'_>, now_ns: u64) -> Result<(), ApiError> {
+        let pod = self.get_pod(binding.namespace, binding.name)?.uid;
+        self.check_pod_uid(pod, binding.uid)?;
+        let node = self.node_name_id(binding.node);
+        self.bind_pod(Binding { pod, node }, now_ns)
+    }
+
+    #[cold]
+    fn bind_is_refused(&self, pod: PodUid) -> ApiError {
+        let row = self.rows.get(pod).expect("the caller has found the pod");
+        let name = self.names.text(row.name);
+        let why = match row.node {
+            _ if row.flags.contains(PodFlags::TERMINATING) => {
+                format!("pod {name} is being deleted, cannot be assigned to a host")
+            }
+            Some(node) => format!("pod {name} is already assigned to node \"{}\"", self.node_name(node)),
+            None => format!("pod {name} has non-empty .spec.schedulingGates"),
+        };
+        ApiError::conflict("pods/binding", &name, why)
+    }
+
+    /// The pod that a call means is gone: its name is free, or another pod's.
+    #[cold]
+    fn pod_is_gone(&self, pod: PodUid) -> ApiError {
+        let Some(row) = self.rows.last_known(pod) else {
+            return ApiError::not_found(PODS, &format_pod_uid(pod));
+        };
+        let name = self.names.text(row.name);
+        let namespace = self.namespaces.text(row.namespace.0);
+        match self.find_pod(namespace, &name) {
+            Some(other) => self.uid_differs(other, &format_pod_uid(pod)),
+            None => ApiError::not_found(PODS, &name),
+        }
+    }
+
+    fn uid_differs(&self, row: &PodRow, wanted: &str) -> ApiError {
+        let name = self.names.text(row.name);
+        let key = storage_key(PODS, Some(self.namespaces.text(row.namespace.0)), &name);
+        ApiError::uid_differs(PODS, &key, &name, wanted, &format_pod_uid(row.uid))
+    }
+
+    pub(super) fn check_pod_uid(&self, pod: PodUid, uid: Option<&str>) -> Result<(), ApiError> {
+        match uid {
+            Some(wanted) if wanted != format_pod_uid(pod) => {
+                let row = self.rows.get(pod).expect("the caller has found the pod");
+                Err(self.uid_differs(row, wanted))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A patch that changes nothing is no write.
+    #[inline]
+    pub(super) fn patch_pod(&mut self, patch: &PodStatusPatch<'_>, now_ns: u64) -> Result<(), ApiError> {
+        let Some(row) = self.rows.get_mut(patch.pod) else {
+            return Err(self.pod_is_gone(patch.pod));
+        };
+        let before = *row;
+        if let Some(condition) = &patch.condition {
+            apply(row, self.conditions.set(row.conditions, condition), now_ns);
+        }
+        match patch.nomination {
+            Nomination::Keep => {}
+            Nomination::Clear => row.nominated = None,
+            Nomination::Set(node) => row.nominated = Some(node),
+        }
+        row.phase = patch.phase.unwrap_or(row.phase);
+        if *row == before {
+            return Ok(());
+        }
+        row.resource_version = self.log.next_version();
+        let row = *row;
+        self.publish(EventKind::Modified, WatchedObject::Pod(row));
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn delete_pod(&mut self, pod: PodUid, now_ns: u64) -> Result<(), ApiError> {
+        let Some(row) = self.rows.get_mut(pod) else {
+            return Err(self.pod_is_gone(pod));
+        };
+        if !row.flags.contains(PodFlags::FINALIZERS) {
+            self.remove_pod(pod);
+            return Ok(());
+        }
+        if row.flags.contains(PodFlags::TERMINATING) {
+            return Ok(());
+        }
+        row.flags = row.flags.with(PodFlags::TERMINATING);
+        row.resource_version = self.log.next_version();
+        let row = *row;
+        self.pod_deletion_ns.insert(pod, now_ns);
+        self.publish(EventKind::Modified, WatchedObject::Pod(row));
+        Ok(())
+    }
+
+    fn remove_pod(&mut self, pod: PodUid) -> PodRow {
+        let mut row = self.rows.remove(pod).expect("the caller has found the pod");
+        self.names.remove(row.namespace, row.name);
+        if row.node.is_some() {
+            *self.scheduled_count_mut(row.namespace) -= 1;
+        }
+        if row.flags.contains(PodFlags::TERMINATING) {
+            self.pod_deletion_ns.remove(&pod);
+        }
+        row.resource_version = self.log.next_version();
+        self.publish(EventKind::Deleted, WatchedObject::Pod(row));
+        row
+    }
+
+    /// The row that a new state of a pod is to replace, if it is the one its writer has read.
+    fn pod_to_replace(&self, pod: &Pod) -> Result<PodRow, ApiError> {
+        let namespace = filled(&pod.metadata.namespace).unwrap_or_else(|| "default".to_owned());
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let row = *self.get_pod(&namespace, name)?;
+        self.check_pod_uid(row.uid, filled(&pod.metadata.uid).as_deref())?;
+        let version = filled(&pod.metadata.resource_version);
+        if version.is_some_and(|version| version != row.resource_version.to_string()) {
+            return Err(ApiError::modified(PODS, name));
+        }
+        Ok(row)
+    }
+
+    /// Differs: upstream lets an update change few fields of a spec. Here only the node and new
+    /// scheduling gates are refused.
+    pub(super) fn update_pod(&mut self, mut pod: Pod) -> Result<Pod, ApiError> {
+        let row = self.pod_to_replace(&pod)?;
+        let old = self.specs.get(row.spec).object.clone();
+        default_pod(&mut pod);
+        let spec = pod.spec.get_or_insert_default();
+        let no_spec = PodSpec::default();
+        let old_spec = old.spec.as_ref().unwrap_or(&no_spec);
+        self.check_spec_update(spec, old_spec, &row)?;
+        spec.node_name = None;
+        spec.priority = spec.priority.or(old_spec.priority);
+        spec.preemption_policy = spec.preemption_policy.take().or_else(|| old_spec.preemption_policy.clone());
+        pod.metadata.namespace.clone_from(&old.metadata.namespace);
+        pod.metadata.generate_name.clone_from(&old.metadata.generate_name);
+        pod.status.clone_from(&old.status);
+        let flags = body::flags_of(&pod);
+        let spec = self.intern_body(pod, row.name)?;
+        let terminating = row.flags.contains(PodFlags::TERMINATING);
+        let new = PodRow {
+            spec,
+            flags: if terminating { flags.with(PodFlags::TERMINATING) } else { flags },
+            ..row
+        };
+        Ok(self.replace_pod(row, new))
+    }
+
+    fn check_spec_update(&self, new: &PodSpec, old: &PodSpec, row: &PodRow) -> Result<(), ApiError> {
+        let refused = |why: String| Err(ApiError::invalid("Pod", &self.names.text(row.name), why));
+        let node = row.node.map(|node| &**self.node_name(node)).unwrap_or_default();
+        if new.node_name.as_deref().is_some_and(|named| named != node) {
+            return refused(
+                "spec: Forbidden: pod updates may not change spec.nodeName; create a Binding".to_owned(),
+            );
+        }
+        let old_gates = old.scheduling_gates.as_deref().unwrap_or_default();
+        let added = new.scheduling_gates.iter().flatten().find(|gate| !old_gates.contains(gate));
+        match added {
+            Some(gate) => refused(format!(
+                "spec.schedulingGates: Forbidden: only deletion is allowed, but found new scheduling gate '{}'",
+                gate.name
+            )),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn update_pod_status(&mut self, mut pod: Pod, now_ns: u64) -> Result<Pod, ApiError> {
+        let row = self.pod_to_replace(&pod)?;
+        let mut status = pod.status.take().unwrap_or_default();
+        let columns = body::take_status_columns(&mut status);
+        let mut body = (*self.specs.get(row.spec).object).clone();
+        body.status = Some(status);
+        let conditions = self.conditions.intern(columns.conditions);
+        let new = PodRow {
+            spec: self.intern_body(body, row.name)?,
+            phase: columns.phase,
+            nominated: columns.nominated.map(|node| self.node_name_id(&node)),
+            conditions,
+            transition_ns: if conditions == row.conditions { row.transition_ns } else { now_ns },
+            ..row
+        };
+        Ok(self.replace_pod(row, new))
+    }
+
+    /// Writes a changed row, or removes a pod whose last finalizer is gone.
+    fn replace_pod(&mut self, old: PodRow, mut new: PodRow) -> Pod {
+        if new == old {
+            return self.assemble_pod(&new);
+        }
+        let is_terminating = new.flags.contains(PodFlags::TERMINATING);
+        let pod = self.rows.get_mut(new.uid).expect("the caller has found the pod");
+        if is_terminating && !new.flags.contains(PodFlags::FINALIZERS) {
+            *pod = new;
+            let last = self.assemble_pod(&new);
+            self.remove_pod(new.uid);
+            return last;
+        }
+        new.resource_version = self.log.next_version();
+        *pod = new;
+        self.publish(EventKind::Modified, WatchedObject::Pod(new));
+        self.assemble_pod(&new)
+    }
+}
+
+#[inline]
+fn apply(row: &mut PodRow, step: Step, now_ns: u64) {
+    match step {
+        Step::None => {}
+        Step::Text(conditions) => row.conditions = conditions,
+        Step::Transition(conditions) => {
+            row.conditions = conditions;
+            row.transition_ns = now_ns;
+        }
+    }
+}
+
+fn filled(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.is_empty())
+}
+
+fn check_new_pod(pod: &Pod, namespace: &str) -> Result<(), ApiError> {
+    let name = filled(&pod.metadata.name).or_else(|| filled(&pod.metadata.generate_name));
+    let Some(name) = name else {
+        let why = "metadata.name: Required value: name or generateName is required";
+        return Err(ApiError::invalid("Pod", "", why));
+    };
+    if filled(&pod.metadata.namespace).is_some_and(|named| named != namespace) {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if pod.spec.as_ref().is_none_or(|spec| spec.containers.is_empty()) {
+        return Err(ApiError::invalid("Pod", &name, "spec.containers: Required value"));
+    }
+    Ok(())
+}

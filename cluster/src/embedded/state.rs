@@ -1,0 +1,145 @@
+//! All that the store keeps, behind one lock. The verbs are in `pods`, `nodes` and `others`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use schedlab_core::ids::PodUid;
+
+use super::conditions::ConditionTable;
+use super::log::EventLog;
+use super::names::PodNames;
+use super::rows::PodRows;
+use super::specs::SpecTable;
+use crate::api::{EventKind, GenericObject, NamespaceId, NodeEntry, NodeNameId, WatchEvent, WatchedObject};
+use crate::interner::Interner;
+
+/// Group and plural of a resource.
+pub(super) type ResourceKey = (String, String);
+
+/// Namespace and name of an object; the namespace is empty for kinds without one.
+pub(super) type ObjectPath = (String, String);
+
+/// Whether objects can be created in a namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum NamespaceState {
+    /// There is no such namespace.
+    #[default]
+    Absent,
+    /// There is one.
+    Active,
+    /// There is one, and it has been deleted.
+    Terminating,
+}
+
+/// The store.
+pub(super) struct State {
+    pub(super) log: EventLog,
+    pub(super) rows: PodRows,
+    pub(super) names: PodNames,
+    pub(super) specs: SpecTable,
+    pub(super) conditions: ConditionTable,
+    pub(super) namespaces: Interner,
+    /// By `NamespaceId`; kept beside the objects because every pod asks. Ids past the end are
+    /// absent.
+    pub(super) namespace_states: Vec<NamespaceState>,
+    /// Pods on a node, by `NamespaceId`; ids past the end have none.
+    pub(super) scheduled_counts: Vec<u64>,
+    pub(super) node_names: Interner,
+    pub(super) nodes: BTreeMap<String, Arc<NodeEntry>>,
+    pub(super) others: BTreeMap<ResourceKey, BTreeMap<ObjectPath, Arc<GenericObject>>>,
+    /// `metadata.deletionTimestamp` of the few pods that wait for their finalizers.
+    pub(super) pod_deletion_ns: FxHashMap<PodUid, u64>,
+    /// The next number behind a `generateName`, by resource and prefix.
+    pub(super) generated: BTreeMap<(String, String), u64>,
+    /// UIDs of nodes and other objects.
+    pub(super) next_uid: u64,
+    /// Threads that sleep until something is written.
+    pub(super) waiter_count: usize,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            log: EventLog::new(),
+            rows: PodRows::new(),
+            names: PodNames::default(),
+            specs: SpecTable::default(),
+            conditions: ConditionTable::new(),
+            namespaces: Interner::default(),
+            namespace_states: Vec::new(),
+            scheduled_counts: Vec::new(),
+            node_names: Interner::default(),
+            nodes: BTreeMap::new(),
+            others: BTreeMap::new(),
+            pod_deletion_ns: FxHashMap::default(),
+            generated: BTreeMap::new(),
+            next_uid: 1,
+            waiter_count: 0,
+        }
+    }
+
+    pub(super) fn publish(&mut self, kind: EventKind, object: WatchedObject) {
+        self.log.push(WatchEvent { kind, object });
+    }
+
+    pub(super) fn namespace_id(&mut self, name: &str) -> NamespaceId {
+        NamespaceId(self.namespaces.intern(name))
+    }
+
+    /// The counter of a namespace's pods that are on a node.
+    #[inline]
+    pub(super) fn scheduled_count_mut(&mut self, namespace: NamespaceId) -> &mut u64 {
+        let at = namespace.0 as usize;
+        if self.scheduled_counts.len() <= at {
+            self.scheduled_counts.resize(at + 1, 0);
+        }
+        &mut self.scheduled_counts[at]
+    }
+
+    pub(super) fn node_name_id(&mut self, name: &str) -> NodeNameId {
+        NodeNameId::from_index(self.node_names.intern(name))
+    }
+
+    pub(super) fn node_name(&self, node: NodeNameId) -> &Arc<str> {
+        &self.node_names.texts()[node.index()]
+    }
+
+    /// A UID for a node or another object: a counter in the shape of a UUID.
+    pub(super) fn take_uid(&mut self) -> String {
+        let uid = self.next_uid;
+        self.next_uid += 1;
+        format!("00000000-0000-4000-9000-{uid:012x}")
+    }
+
+    /// A name behind a prefix that `is_taken` does not know yet.
+    pub(super) fn generate_name(
+        &mut self,
+        resource: &str,
+        prefix: &str,
+        is_taken: impl Fn(&State, &str) -> bool,
+    ) -> String {
+        let key = (resource.to_owned(), prefix.to_owned());
+        let mut number = self.generated.get(&key).copied().unwrap_or(0);
+        let name = loop {
+            let name = format!("{prefix}{number}");
+            number += 1;
+            if !is_taken(self, &name) {
+                break name;
+            }
+        };
+        self.generated.insert(key, number);
+        name
+    }
+
+    /// Heap bytes of pods and of what grows with them, counted from capacities.
+    pub(super) fn pod_memory_bytes(&self) -> usize {
+        self.rows.memory_bytes()
+            + self.names.memory_bytes()
+            + self.specs.memory_bytes()
+            + self.conditions.memory_bytes()
+            + self.namespaces.memory_bytes()
+            + self.node_names.memory_bytes()
+            + self.log.memory_bytes()
+    }
+}

@@ -1,0 +1,375 @@
+//! The scheduler on real threads and real time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use schedlab_core::ids::PodUid;
+use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
+
+use super::bridge::Bridge;
+use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use crate::api::{
+    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Watch,
+};
+use crate::clock::monotonic_ns;
+
+/// Decisions between two looks at the watch: long enough to make batches, short enough that a
+/// binding leaves within tens of microseconds.
+const STEPS_PER_ROUND: usize = 128;
+/// Batches on the way to the binder; a slower API makes the scheduler wait here.
+const BATCHES_MAX: usize = 256;
+/// How long an idle thread sleeps before it looks for commands again.
+const IDLE_WAIT: Duration = Duration::from_millis(2);
+
+/// How a runtime runs.
+#[derive(Clone, Copy, Debug)]
+pub struct WallSettings {
+    /// Threads for Filter and Score, the scheduler's own included.
+    pub threads: usize,
+}
+
+/// A runtime that could not start, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The operating system gave no thread.
+    #[error("could not start {threads} scheduler thread(s): {source}; try fewer with --threads")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The worker pool could not be built.
+    #[error("could not start a pool of {threads} thread(s): {source}; try fewer with --threads")]
+    Pool {
+        /// How many were asked for.
+        threads: usize,
+        /// Why not.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// The watch broke.
+    #[error("the watch ended: {0}")]
+    Watch(#[from] ApiError),
+    /// A thread panicked; its message is on standard error.
+    #[error("the {0} thread panicked; this is a bug in schedlab")]
+    Panicked(&'static str),
+}
+
+/// A reading of where the scheduler stands.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// How many pods are where.
+    pub counts: PodCounts,
+    /// Why pods wait, with counts, most frequent first.
+    pub waiting: Vec<(String, usize)>,
+    /// Bytes held for nodes, and for pods and the queue.
+    pub memory_bytes: (usize, usize),
+}
+
+enum Command {
+    Status(Sender<Status>),
+}
+
+/// What the threads publish for whoever waits.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// The last resource version whose event the scheduler has handled.
+    handled_version: AtomicU64,
+    /// Calls handed to the binder and not yet answered.
+    calls_in_flight: AtomicU64,
+    /// The scheduler found nothing to do when it last looked.
+    is_resting: AtomicBool,
+    attempts: AtomicU64,
+    failed_calls: AtomicU64,
+}
+
+/// A scheduler running against an API.
+#[derive(Debug)]
+pub struct WallRuntime<C, B> {
+    shared: Arc<Shared>,
+    commands: Sender<Command>,
+    scheduler: Option<JoinHandle<Result<C, ApiError>>>,
+    binder: Option<JoinHandle<B>>,
+}
+
+impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
+    /// Starts the threads. The scheduler sees everything that happened after `resource_version`.
+    pub fn start(
+        api: Arc<dyn Api>,
+        scheduler: Scheduler,
+        resource_version: u64,
+        settings: WallSettings,
+        recorders: (C, B),
+    ) -> Result<Self, RuntimeError> {
+        let threads = settings.threads.max(1);
+        let spawn_error = |source| RuntimeError::Threads { threads, source };
+        let watch = api.watch(resource_version)?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|at| format!("filter-{at}"))
+            .build()
+            .map_err(|source| RuntimeError::Pool { threads, source })?;
+        let shared = Arc::new(Shared::default());
+        shared.handled_version.store(resource_version, Ordering::Release);
+        let (to_binder, batches) = bounded(BATCHES_MAX);
+        let (failures, from_binder) = unbounded();
+        let (commands, from_handle) = unbounded();
+        let (cycles, binds) = recorders;
+        let binder =
+            Binder { api: Arc::clone(&api), shared: Arc::clone(&shared), batches, failures, recorder: binds };
+        let binder = std::thread::Builder::new()
+            .name("binder".to_owned())
+            .spawn(move || binder.run())
+            .map_err(spawn_error)?;
+        let mut driver = Driver {
+            api,
+            watch,
+            scheduler,
+            bridge: Bridge::default(),
+            shared: Arc::clone(&shared),
+            to_binder,
+            from_binder,
+            commands: from_handle,
+            recorder: cycles,
+        };
+        let scheduler = std::thread::Builder::new()
+            .name("scheduler".to_owned())
+            // The loop runs inside the pool, so that it takes part in the chunks it hands out.
+            .spawn(move || pool.install(move || driver.run().map(|()| driver.recorder)))
+            .map_err(spawn_error)?;
+        Ok(WallRuntime { shared, commands, scheduler: Some(scheduler), binder: Some(binder) })
+    }
+
+    /// Whether the scheduler has seen everything up to `resource_version`, has nothing left to try
+    /// and no call under way: nothing more will happen until somebody changes the cluster.
+    #[must_use]
+    pub fn is_quiescent(&self, resource_version: u64) -> bool {
+        self.shared.is_resting.load(Ordering::Acquire)
+            && self.shared.handled_version.load(Ordering::Acquire) >= resource_version
+            && self.shared.calls_in_flight.load(Ordering::Acquire) == 0
+    }
+
+    /// A thread ended although nobody stopped the runtime.
+    #[must_use]
+    pub fn has_died(&self) -> bool {
+        self.scheduler.as_ref().is_some_and(JoinHandle::is_finished)
+            || self.binder.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Scheduling attempts so far.
+    #[must_use]
+    pub fn attempts(&self) -> u64 {
+        self.shared.attempts.load(Ordering::Relaxed)
+    }
+
+    /// API calls that failed so far.
+    #[must_use]
+    pub fn failed_calls(&self) -> u64 {
+        self.shared.failed_calls.load(Ordering::Relaxed)
+    }
+
+    /// Asks the scheduler where it stands; `None` when it has ended.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        let (reply, answer) = bounded(1);
+        self.commands.send(Command::Status(reply)).ok()?;
+        answer.recv_timeout(Duration::from_secs(10)).ok()
+    }
+
+    /// Stops the threads and hands the recorders back.
+    pub fn stop(mut self) -> Result<(C, B), RuntimeError> {
+        self.shared.stop.store(true, Ordering::Release);
+        let scheduler = self.scheduler.take().expect("stopped once");
+        let cycles = scheduler.join().map_err(|_| RuntimeError::Panicked("scheduler"))??;
+        // The scheduler thread held the sender of batches: the binder drains what is left and ends.
+        let binder = self.binder.take().expect("stopped once");
+        let binds = binder.join().map_err(|_| RuntimeError::Panicked("binder"))?;
+        Ok((cycles, binds))
+    }
+}
+
+/// Calls on their way, with the times of creation of the pods to be bound.
+struct Batch {
+    binds: Vec<Binding>,
+    created_ns: Vec<u64>,
+    conditions: Vec<(PodUid, Arc<str>)>,
+}
+
+/// The scheduler thread.
+struct Driver<C> {
+    api: Arc<dyn Api>,
+    watch: Box<dyn Watch>,
+    scheduler: Scheduler,
+    bridge: Bridge,
+    shared: Arc<Shared>,
+    to_binder: Sender<Batch>,
+    from_binder: Receiver<PodUid>,
+    commands: Receiver<Command>,
+    recorder: C,
+}
+
+impl<C: CycleRecorder> Driver<C> {
+    fn run(&mut self) -> Result<(), ApiError> {
+        let mut events = Vec::new();
+        let mut calls = Vec::new();
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.answer_commands();
+            events.clear();
+            let event_count = self.watch.drain_into(&mut events)?;
+            let failure_count = self.from_binder.len();
+            if event_count == 0 && failure_count == 0 && !self.scheduler.has_work() {
+                self.recorder.rests();
+                self.shared.is_resting.store(true, Ordering::Release);
+                self.watch.wait(IDLE_WAIT);
+                continue;
+            }
+            self.shared.is_resting.store(false, Ordering::Release);
+            let now_ns = monotonic_ns();
+            for event in &events {
+                self.bridge.deliver(event, self.api.as_ref(), &mut self.scheduler, now_ns);
+            }
+            for pod in self.from_binder.try_iter().take(failure_count) {
+                self.scheduler.on_bind_failed(pod, now_ns);
+            }
+            if let Some(last) = events.last() {
+                self.shared.handled_version.store(last.resource_version(), Ordering::Release);
+            }
+            self.steps();
+            self.scheduler.take_calls(&mut calls);
+            self.send(&mut calls);
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self) {
+        let mut attempts = 0;
+        self.recorder.round_begins();
+        for _ in 0..STEPS_PER_ROUND {
+            let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
+                Step::Idle => break,
+                Step::Assumed { pod, .. } => (pod, CycleOutcome::Assumed),
+                Step::Unschedulable { pod } => (pod, CycleOutcome::Unschedulable),
+            };
+            attempts += 1;
+            self.recorder.cycle_ended(self.scheduler.world().pods().get(pod).queued_ns, outcome);
+        }
+        self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
+    fn send(&mut self, calls: &mut Vec<ApiCall>) {
+        if calls.is_empty() {
+            return;
+        }
+        let mut batch = Batch {
+            binds: Vec::with_capacity(calls.len()),
+            created_ns: Vec::with_capacity(calls.len()),
+            conditions: Vec::new(),
+        };
+        for call in calls.drain(..) {
+            match call {
+                ApiCall::Bind { pod, node } => {
+                    let pods = self.scheduler.world().pods();
+                    let created_ns = pods.find(pod).map_or(0, |id| pods.get(id).created_ns);
+                    let node = self.bridge.name_of(node, self.api.as_ref(), &self.scheduler);
+                    batch.binds.push(Binding { pod, node });
+                    batch.created_ns.push(created_ns);
+                }
+                ApiCall::SetUnschedulable { pod, message } => batch.conditions.push((pod, message)),
+            }
+        }
+        let count = (batch.binds.len() + batch.conditions.len()) as u64;
+        self.shared.calls_in_flight.fetch_add(count, Ordering::AcqRel);
+        if self.to_binder.send(batch).is_err() {
+            // The binder is gone (a bug that `stop` reports): nothing is in flight.
+            self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
+            self.shared.stop.store(true, Ordering::Release);
+        }
+    }
+
+    fn answer_commands(&mut self) {
+        loop {
+            match self.commands.try_recv() {
+                Ok(Command::Status(reply)) => {
+                    let status = Status {
+                        counts: self.scheduler.counts(),
+                        waiting: self.scheduler.waiting_reasons(10),
+                        memory_bytes: self.scheduler.memory_bytes(),
+                    };
+                    // Whoever asked may have stopped waiting.
+                    let _ = reply.send(status);
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+/// The binder thread.
+struct Binder<B> {
+    api: Arc<dyn Api>,
+    shared: Arc<Shared>,
+    batches: Receiver<Batch>,
+    failures: Sender<PodUid>,
+    recorder: B,
+}
+
+impl<B: BindRecorder> Binder<B> {
+    fn run(mut self) -> B {
+        let mut results = Vec::new();
+        let mut bound = Vec::new();
+        while let Ok(batch) = self.batches.recv() {
+            let mut failed = 0;
+            if !batch.binds.is_empty() {
+                self.recorder.binds_begin();
+                results.clear();
+                self.api.bind_batch(&batch.binds, &mut results);
+                bound.clear();
+                for ((binding, &created_ns), result) in
+                    batch.binds.iter().zip(&batch.created_ns).zip(&results)
+                {
+                    match result {
+                        Ok(()) => bound.push((binding.pod, created_ns)),
+                        Err(_) => {
+                            failed += 1;
+                            // The scheduler thread ends before the binder only when stopped.
+                            let _ = self.failures.send(binding.pod);
+                        }
+                    }
+                }
+                self.recorder.binds_ended(&bound);
+            }
+            failed += self.patch(&batch.conditions, &mut results);
+            self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
+            let count = (batch.binds.len() + batch.conditions.len()) as u64;
+            self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
+        }
+        self.recorder
+    }
+
+    fn patch(&self, conditions: &[(PodUid, Arc<str>)], results: &mut Vec<Result<(), ApiError>>) -> u64 {
+        if conditions.is_empty() {
+            return 0;
+        }
+        let patches: Vec<PodStatusPatch<'_>> = conditions
+            .iter()
+            .map(|(pod, message)| PodStatusPatch {
+                pod: *pod,
+                condition: Some(ConditionPatch {
+                    type_: "PodScheduled",
+                    status: ConditionStatus::False,
+                    reason: "Unschedulable",
+                    message,
+                }),
+                nomination: Nomination::Keep,
+                phase: None,
+            })
+            .collect();
+        results.clear();
+        self.api.patch_pod_status_batch(&patches, results);
+        results.iter().filter(|result| result.is_err()).count() as u64
+    }
+}

@@ -1,0 +1,12 @@
+//! The embedded cluster as its clients see it.
+
+mod binding;
+mod calls;
+mod deletion;
+mod errors;
+mod names;
+mod objects;
+mod replay;
+mod status;
+mod support;
+mod watching;
