@@ -1,1 +1,33 @@
-//! Placeholder
+//! scheduler_perf workloads: read, checked, resolved; and the results of running them.
+//!
+//! ```text
+//! performance-config.yaml --schema--> TestCase, Op --resolve--> ResolvedWorkload, ResolvedOp
+//!                                                      ^
+//!                    templates (Go text/template) -----+
+//! ```
+//!
+//! - [`source`], [`suites`]: where files come from; the suites inside the binary.
+//! - [`schema`], [`ops`]: the config file, strictly, with line and column in every error.
+//! - [`params`], [`template`]: `$name` and `{{.Index}}` become values and objects.
+//! - [`labels`], [`resolve`]: which workloads run, and each of them ready to run.
+//! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
+//! - [`results`]: what a run is remembered by.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
+
+pub mod assemble;
+pub mod executor;
+mod go_duration;
+pub mod labels;
+pub mod measure;
+pub mod ops;
+pub mod params;
+pub mod replay;
+pub mod resolve;
+pub mod results;
+pub mod schema;
+pub mod source;
+mod suggest;
+pub mod suites;
+pub mod template;
+mod yaml;

@@ -1,0 +1,150 @@
+//! What may be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use schedlab_workloads::suites;
+
+/// A performance lab for Kubernetes scheduling.
+///
+/// Reads scheduler_perf workload files, drives a scheduler core that decides as kube-scheduler
+/// decides, and shows how many pods per second it places, against the SLO of 100 to 150 pods/s.
+/// Without a command it runs the built-in suite "quick" and writes an HTML report.
+#[derive(Debug, Parser)]
+#[command(name = "schedlab", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
+threshold with --enforce-thresholds); 2 could not run (bad input, bad usage).")]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run workloads, print a table against the SLO, write results and an HTML report
+    Run(RunArgs),
+    /// Show what a suite or config file contains and what of it can run
+    List(ListArgs),
+    /// Compare the engine with decisions recorded from the real kube-scheduler
+    Replay(ReplayArgs),
+}
+
+/// Which workloads.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SelectArgs {
+    /// Built-in suite to use
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(suites::NAMES))]
+    pub(crate) suite: Option<String>,
+    /// scheduler_perf config file, or a directory with performance-config.yaml files below it;
+    /// may be given several times
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) config: Vec<PathBuf>,
+    /// Only workloads whose name, written TestCase/Workload, matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) filter: Option<String>,
+    /// Only workloads with these labels, as scheduler_perf selects: "performance,-short" needs the
+    /// first and forbids the second
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) labels: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// Threads for Filter and Score [default: the cores of this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// How many ways Filter and Score are cut for, as kube-scheduler's `parallelism`
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) parallelism: u32,
+    /// Share of nodes to look for feasible ones, as kube-scheduler's setting; 0 adapts to the
+    /// cluster's size
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) percentage_of_nodes_to_score: u32,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Run each workload this often; more than one gives an interval
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Feature gates for all workloads, as A=true,B=false; they win over the file's
+    #[arg(long, value_name = "LIST", default_value = "")]
+    pub(crate) feature_gates: String,
+    /// Keep verdicts and scores per pod class between decisions
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = CacheMode::On)]
+    pub(crate) class_cache: CacheMode,
+    /// Where to write result.json, perf-dash JSON, benchstat text and report.html
+    /// [default: schedlab-report; with --json nothing is written unless this is given]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result document on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// End with exit code 1 when a workload misses the threshold its file sets
+    #[arg(long)]
+    pub(crate) enforce_thresholds: bool,
+}
+
+impl Default for RunArgs {
+    fn default() -> Self {
+        RunArgs {
+            select: SelectArgs::default(),
+            threads: None,
+            parallelism: 16,
+            percentage_of_nodes_to_score: 0,
+            seed: 0,
+            repeat: 1,
+            feature_gates: String::new(),
+            class_cache: CacheMode::On,
+            out: None,
+            json: false,
+            enforce_thresholds: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CacheMode {
+    /// Kept until something they depend on changes
+    On,
+    /// Computed afresh for every pod
+    Off,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Conformance traces, gzip or plain JSON
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// How many differences of each file to print in full
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) show: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_arguments_mean_what_run_alone_means() {
+        let Some(Command::Run(typed)) = Cli::parse_from(["schedlab", "run"]).command else {
+            panic!("run was typed")
+        };
+        assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
+    }
+}

@@ -1,0 +1,318 @@
+//! `schedlab run`: runs workloads, prints the table, writes the results.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_perf_dash::format;
+use schedlab_workloads::assemble::workload_results;
+use schedlab_workloads::executor::{Control, Ending, Outcome, RunSettings, run_workload};
+use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
+use schedlab_workloads::results::{
+    RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items, write_result_json,
+};
+
+use super::select;
+use crate::args::{CacheMode, RunArgs};
+use crate::progress::{Bar, complain, say};
+use crate::table::{Align, render};
+use crate::{Exit, host};
+
+/// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
+const DEFAULT_LABELS: &str = "performance";
+const DEFAULT_OUT: &str = "schedlab-report";
+const COVERAGE: &str = "core + queue + embedded API";
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    let workloads = select::workloads(&args.select, Some(DEFAULT_LABELS))?;
+    let gates = parse_gates(&args.feature_gates)?;
+    let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
+    if let Some(dir) = &out {
+        make_writable(dir)?;
+    }
+    let interrupt = listen_for_interrupt();
+    let started = Instant::now();
+    let mut result = run_header(args, &gates);
+    let (to_run, skipped, broken) = split(workloads);
+    result.skipped = skipped;
+    if to_run.is_empty() && result.skipped.len() == broken.len() {
+        bail!("{}", broken.join("\n"));
+    }
+    for (at, workload) in to_run.iter().enumerate() {
+        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt);
+        let mut merged = workload.feature_gates.clone();
+        merged.extend(gates.clone());
+        let peak = host::peak_rss_bytes();
+        result.workloads.extend(workload_results(workload, &merged, settings(args), &outcomes, peak));
+        if let Some(error) = error {
+            // What was measured before is written before the error ends the run.
+            result.partial = true;
+            result.duration_s = started.elapsed().as_secs_f64();
+            if let Some(dir) = &out {
+                write_all(dir, &result)?;
+            }
+            return Err(error);
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            result.partial = true;
+            for left in &to_run[at + 1..] {
+                let reason = "not run: interrupted".to_owned();
+                result.skipped.push(Skipped { name: left.full_name.clone(), reason });
+            }
+            break;
+        }
+    }
+    result.duration_s = started.elapsed().as_secs_f64();
+    let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
+    if args.json {
+        say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
+    } else {
+        print_summary(&result, report.as_deref());
+    }
+    if !broken.is_empty() {
+        bail!("{} workload(s) are broken and were not run:\n{}", broken.len(), broken.join("\n"));
+    }
+    Ok(verdict(args, &result))
+}
+
+fn settings(args: &RunArgs) -> RunSettings {
+    RunSettings {
+        threads: args.threads.unwrap_or_else(|| host::machine().cores) as usize,
+        parallelism: args.parallelism as usize,
+        percentage_of_nodes_to_score: i32::try_from(args.percentage_of_nodes_to_score).unwrap_or(100),
+        seed: args.seed,
+        class_cache: match args.class_cache {
+            CacheMode::On => ClassCache::On,
+            CacheMode::Off => ClassCache::Off,
+        },
+    }
+}
+
+fn run_header(args: &RunArgs, gates: &BTreeMap<String, bool>) -> RunResult {
+    let machine = host::machine();
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        git_revision: host::git_revision(),
+        threads: args.threads.unwrap_or(machine.cores),
+        machine,
+        parallelism: args.parallelism,
+        seed: args.seed,
+        percentage_of_nodes_to_score: args.percentage_of_nodes_to_score,
+        repeat: args.repeat,
+        feature_gates: gates.clone(),
+        started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        duration_s: 0.0,
+        partial: false,
+        coverage: COVERAGE.to_owned(),
+        skipped: Vec::new(),
+        workloads: Vec::new(),
+    }
+}
+
+/// `A=true,B=false`.
+fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
+    let mut gates = BTreeMap::new();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let Some((name, value)) = item.split_once('=') else {
+            bail!("--feature-gates: {item:?} has no value; write {item}=true or {item}=false");
+        };
+        let value = match value.trim() {
+            "true" => true,
+            "false" => false,
+            other => bail!("--feature-gates: {name}={other:?} is neither true nor false"),
+        };
+        let is_name = |name: &str| {
+            name.starts_with(|first: char| first.is_ascii_uppercase())
+                && name.chars().all(|letter| letter.is_ascii_alphanumeric())
+        };
+        if !is_name(name.trim()) {
+            bail!("--feature-gates: {name:?} is not the name of a gate; they look like SchedulerAsyncAPICalls");
+        }
+        gates.insert(name.trim().to_owned(), value);
+    }
+    Ok(gates)
+}
+
+/// Finds out before the run, not after it, that results cannot be written.
+fn make_writable(dir: &Path) -> Result<()> {
+    let how = || format!("cannot write to {}; choose another folder with --out", dir.display());
+    std::fs::create_dir_all(dir).with_context(how)?;
+    let probe = dir.join(".schedlab-probe");
+    std::fs::write(&probe, b"").with_context(how)?;
+    std::fs::remove_file(&probe).with_context(how)
+}
+
+/// The first Ctrl-C ends the run and keeps what was measured; the second ends the process.
+fn listen_for_interrupt() -> Arc<AtomicBool> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupt);
+    let installed = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        complain("\nschedlab: stopping; what was measured is kept (Ctrl-C again ends at once)");
+    });
+    if let Err(error) = installed {
+        complain(&format!("schedlab: Ctrl-C will not keep partial results: {error}"));
+    }
+    interrupt
+}
+
+/// What can run, what is skipped and why, and what is wrong with workloads that are broken.
+fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skipped>, Vec<String>) {
+    let (mut to_run, mut skipped, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    for Selected { full_name: name, workload, .. } in selected {
+        match workload.map_err(|error| error.to_string()) {
+            Ok(workload) => match runnable(&workload, SUPPORTED_OPCODES) {
+                Ok(()) => to_run.push(workload),
+                Err(reason) => skipped.push(Skipped { name, reason: reason.to_string() }),
+            },
+            Err(error) => {
+                skipped.push(Skipped { name, reason: error.clone() });
+                broken.push(error);
+            }
+        }
+    }
+    (to_run, skipped, broken)
+}
+
+fn repeat(
+    args: &RunArgs,
+    workload: &ResolvedWorkload,
+    (at, count): (usize, usize),
+    interrupt: &AtomicBool,
+) -> (Vec<Outcome>, Option<anyhow::Error>) {
+    let bar = Bar::new(&workload.full_name, at, count);
+    let mut outcomes = Vec::new();
+    for _ in 0..args.repeat {
+        match run_workload(workload, settings(args), Control { interrupt, progress: &bar }) {
+            Ok(outcome) => {
+                let is_over = outcome.ending != Ending::Completed;
+                outcomes.push(outcome);
+                if is_over {
+                    break;
+                }
+            }
+            Err(error) => return (outcomes, Some(error.into())),
+        }
+    }
+    bar.clear();
+    (outcomes, None)
+}
+
+/// Writes all files of a run and returns the report's path.
+fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
+    write_result_json(&dir.join("result.json"), result)?;
+    write_data_items(dir, result)?;
+    write_bench_text(&dir.join("bench.txt"), result)?;
+    let report = dir.join("report.html");
+    schedlab_perf_dash::write_html(&report, result)?;
+    Ok(std::path::absolute(&report).unwrap_or(report))
+}
+
+fn print_summary(result: &RunResult, report: Option<&Path>) {
+    let columns = [
+        ("workload", Align::Left),
+        ("pods/s", Align::Right),
+        ("window p50", Align::Right),
+        ("cycle mean", Align::Right),
+        ("e2e p50", Align::Right),
+        ("e2e p99", Align::Right),
+        ("scheduled", Align::Right),
+        ("calls/pod", Align::Right),
+        ("SLO", Align::Left),
+    ];
+    let rows: Vec<Vec<String>> = result.workloads.iter().map(row).collect();
+    say(&render(&columns, &rows));
+    say("\nSLO: at least 100 attempts/s, 100-150 pods/s, algorithm mean at most 10 ms. Covers core, queue and embedded API.");
+    for workload in result.workloads.iter().filter(|workload| workload.status != Status::Completed) {
+        say(&format!("\n{}: {}", workload.name, workload.message.as_deref().unwrap_or("did not complete")));
+    }
+    for workload in &result.workloads {
+        if let Some(threshold) = workload.threshold.as_ref().filter(|threshold| threshold.pass == Some(false)) {
+            let actual = threshold.actual.map_or_else(|| "nothing".to_owned(), |actual| format!("{actual:.1}"));
+            say(&format!("\n{}: {actual} misses the threshold {} of its file", workload.name, threshold.value));
+        }
+    }
+    if !result.skipped.is_empty() {
+        say(&format!("\n{} workload(s) skipped:", result.skipped.len()));
+        for skipped in &result.skipped {
+            say(&format!("  {}: {}", skipped.name, skipped.reason));
+        }
+    }
+    if result.partial {
+        say("\nPARTIAL: the run was interrupted; the numbers cover what was measured until then.");
+    }
+    say(&format!("\n{} workload(s) in {:.1} s", result.workloads.len(), result.duration_s));
+    if let Some(report) = report {
+        say(&format!("Report: {}", report.display()));
+    }
+}
+
+fn row(workload: &WorkloadResult) -> Vec<String> {
+    let latency = |stage: Stage, pick: fn(&schedlab_workloads::results::LatencySummary) -> f64| {
+        workload.latency_us.get(&stage).map_or_else(|| "-".to_owned(), |summary| format::micros(pick(summary)))
+    };
+    let calls: f64 = workload.api_calls_per_pod.values().sum();
+    vec![
+        workload.name.clone(),
+        format::rate(workload.throughput.total),
+        format::rate(workload.throughput.p50),
+        latency(Stage::SchedulingCycle, |summary| summary.mean),
+        latency(Stage::EndToEnd, |summary| summary.p50),
+        latency(Stage::EndToEnd, |summary| summary.p99),
+        format!("{}/{}", format::thousands(workload.pods.scheduled), format::thousands(workload.pods.created)),
+        format!("{calls:.2}"),
+        slo_mark(workload),
+    ]
+}
+
+fn slo_mark(workload: &WorkloadResult) -> String {
+    match workload.status {
+        Status::Stuck => return "stuck".to_owned(),
+        Status::Failed => return "failed".to_owned(),
+        Status::Partial | Status::Completed => {}
+    }
+    let failed: Vec<&str> =
+        workload.slo.iter().filter(|line| line.pass == Some(false)).map(|line| line.name.as_str()).collect();
+    if failed.is_empty() {
+        format!("pass ({:.0}x 150/s)", workload.throughput.total / 150.0)
+    } else {
+        format!("FAIL: {}", failed.join(", "))
+    }
+}
+
+fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
+    let is_stuck = result.workloads.iter().any(|w| matches!(w.status, Status::Stuck | Status::Failed));
+    let misses = |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
+    if is_stuck || (args.enforce_thresholds && result.workloads.iter().any(misses)) {
+        Exit::CheckFailed
+    } else {
+        Exit::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_are_read_or_refused_by_name() {
+        let gates = parse_gates("A=true, B=false").expect("two gates");
+        assert_eq!(gates, BTreeMap::from([("A".to_owned(), true), ("B".to_owned(), false)]));
+        assert!(parse_gates("").expect("none").is_empty());
+        let cases = [
+            ("A", "--feature-gates: \"A\" has no value; write A=true or A=false"),
+            ("A=yes", "--feature-gates: A=\"yes\" is neither true nor false"),
+            ("a-b=true", "--feature-gates: \"a-b\" is not the name of a gate; they look like SchedulerAsyncAPICalls"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(parse_gates(text).expect_err("must be refused").to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What people see while they wait: a bar on a terminal, nothing in a pipe; and the only place
+//! that prints.
+
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_workloads::executor::Progress;
+
+/// A bar on standard error, drawn only when that is a terminal.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    name: String,
+}
+
+impl Bar {
+    /// A bar for workload `at` of `count`.
+    pub(crate) fn new(name: &str, at: usize, count: usize) -> Bar {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
+        let style = ProgressStyle::with_template("{prefix} {wide_msg} [{bar:24}] {pos}/{len}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style);
+        bar.set_prefix(format!("[{}/{count}]", at + 1));
+        bar.set_message(name.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Bar { bar, name: name.to_owned() }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Bar {
+    fn op_begins(&self, index: usize, count: usize, what: &str) {
+        self.bar.set_message(format!("{}: op {} of {count} ({what})", self.name, index + 1));
+    }
+
+    fn pods(&self, scheduled: u64, wanted: u64) {
+        self.bar.set_length(wanted);
+        self.bar.set_position(scheduled.min(wanted));
+    }
+}
+
+/// Prints a line on standard output. A reader that went away (`| head`) is not our problem.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Prints a line on standard error.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,72 @@
+use crate::support::{Folder, NODES, PODS, config, schedlab_in};
+
+/// Every case: what is wrong, the config file, what the message must say. Always exit code 2.
+#[test]
+fn bad_workload_files_are_refused_with_a_place_and_a_way_out() {
+    let good = config(&format!("{NODES}{PODS}"));
+    let cases: Vec<(&str, String, Vec<&str>)> = vec![
+        ("malformed YAML", "- name: [oops\n".to_owned(), vec!["performance-config.yaml:"]),
+        ("unknown field", good.replace("countParam: $nodes", "countParams: $nodes"), vec!["countParams", "countParam"]),
+        ("unknown opcode", good.replace("createNodes", "makeNodes"), vec!["makeNodes", "createNodes"]),
+        ("missing template", good.replace("collectMetrics: true", "collectMetrics: true\n    podTemplatePath: no.yaml"), vec!["no.yaml"]),
+        ("missing param", good.replace("nodes: 3, ", ""), vec!["nodes"]),
+        ("unused param", good.replace("nodes: 3", "nodes: 3, other: 1"), vec!["other"]),
+        ("negative count", good.replace("pods: 6", "pods: -1"), vec!["-1"]),
+        ("a billion pods", good.replace("pods: 6", "pods: 1000000000"), vec!["1000000000"]),
+    ];
+    for (name, text, expected) in cases {
+        let folder = Folder::new();
+        let file = folder.file("performance-config.yaml", text);
+        let answer = schedlab_in(&folder, &["run", "--config", &file]);
+        assert_eq!(answer.code, 2, "case: {name}\n{}\n{}", answer.stdout, answer.stderr);
+        for part in expected {
+            assert!(answer.stderr.contains(part), "case: {name}: no {part:?} in {}", answer.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_template_that_does_not_evaluate_names_its_file() {
+    let folder = Folder::new();
+    folder.file("pod.yaml", "kind: Pod\nmetadata: {name: \"{{ .Index | nope }}\"}\n");
+    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
+    schedlab_in(&folder, &["run", "--config", &file]).ends_with(2).complains("pod.yaml").complains("nope");
+}
+
+#[test]
+fn a_bad_quantity_names_the_field_and_the_value() {
+    let folder = Folder::new();
+    folder.file(
+        "pod.yaml",
+        "kind: Pod\nmetadata: {generateName: p-}\nspec:\n  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 1x0m}}}\n",
+    );
+    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
+    schedlab_in(&folder, &["run", "--config", &file])
+        .ends_with(2)
+        .complains("Case/small: op 1 (createPods)")
+        .complains("cpu")
+        .complains("1x0m");
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written_is_found_out_before_the_run() {
+    let folder = Folder::new();
+    let file = folder.file("in-the-way", "");
+    schedlab_in(&folder, &["run", "--labels", "short", "--out", &format!("{file}/out")])
+        .ends_with(2)
+        .complains("cannot write to")
+        .complains("--out");
+}
+
+#[test]
+fn wrong_arguments_end_with_two() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", "["]).ends_with(2).complains("[");
+    schedlab_in(&folder, &["run", "--filter", "^Nothing$"]).ends_with(2).complains("no workload matches");
+    schedlab_in(&folder, &["run", "--suite", "none"]).ends_with(2).complains("quick");
+    schedlab_in(&folder, &["run", "--config", "absent"]).ends_with(2).complains("absent");
+    schedlab_in(&folder, &["run", "--threads", "0"]).ends_with(2);
+    schedlab_in(&folder, &["run", "--feature-gates", "A"]).ends_with(2).complains("A=true");
+    schedlab_in(&folder, &["replay"]).ends_with(2);
+    schedlab_in(&folder, &["walk"]).ends_with(2).complains("walk");
+}

@@ -1,0 +1,8 @@
+//! End to end: runs the binary and looks at what a person or a script would see.
+
+mod bad_input;
+mod interrupt;
+mod list;
+mod replay;
+mod run;
+mod support;

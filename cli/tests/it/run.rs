@@ -1,0 +1,124 @@
+use crate::support::{Folder, NODES, PODS, config, schedlab_in};
+
+#[test]
+fn the_small_workloads_of_the_quick_suite_run_and_leave_their_files() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--labels", "short", "--out", "out"])
+        .ends_with(0)
+        .says("PlainPods/10Nodes_50Pods")
+        .says("OverloadedCluster/")
+        .says("pass (")
+        .says("Report: ")
+        .says("report.html");
+    assert!(folder.read("out/report.html").contains("PlainPods"));
+    assert!(folder.read("out/bench.txt").contains("BenchmarkPerfScheduling/PlainPods/10Nodes_50Pods"));
+    let result: serde_json::Value = serde_json::from_str(&folder.read("out/result.json")).expect("JSON");
+    assert_eq!(result["schema"], "schedlab-result/v1");
+    let plain = &result["workloads"][0];
+    assert_eq!(plain["name"], "PlainPods/10Nodes_50Pods");
+    assert_eq!(plain["pods"]["created"], 50);
+    assert_eq!(plain["pods"]["scheduled"], 50);
+    assert_eq!(plain["api_calls"]["POST pods/binding"], 50);
+    assert_eq!(plain["api_calls"]["POST pods"], 50);
+    assert!(plain["throughput"]["total"].as_f64().expect("a number") > 0.0);
+    assert!(plain["latency_us"]["scheduling_cycle"]["p99"].as_f64().expect("a number") > 0.0);
+    let items = std::fs::read_dir(folder.path().join("out"))
+        .expect("the folder")
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("BenchmarkPerfScheduling_benchmark_"))
+        .count();
+    assert_eq!(items, 1, "one perf-dash file for the one suite");
+}
+
+#[test]
+fn json_goes_to_stdout_alone_and_nothing_is_written() {
+    let folder = Folder::new();
+    let answer = schedlab_in(&folder, &["run", "--filter", "^PlainPods/10Nodes", "--json"]).ends_with(0);
+    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("stdout is one JSON document");
+    assert_eq!(result["workloads"].as_array().expect("a list").len(), 1);
+    assert_eq!(answer.stderr, "", "quiet in a pipe");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+}
+
+#[test]
+fn repeats_give_an_interval() {
+    let folder = Folder::new();
+    let answer = schedlab_in(&folder, &["run", "--filter", "^HostPorts/50Nodes", "--repeat", "3", "--json"]).ends_with(0);
+    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    let repeats = &result["workloads"][0]["repeats"];
+    assert_eq!(repeats["runs"].as_array().expect("a list").len(), 3);
+    assert!(repeats["half_width"].as_f64().expect("a number") > 0.0);
+}
+
+#[test]
+fn the_same_pods_are_bound_whatever_the_threads_and_the_cache() {
+    let folder = Folder::new();
+    let scheduled = |extra: &[&str]| {
+        let mut args = vec!["run", "--labels", "short", "--json", "--seed", "7"];
+        args.extend(extra);
+        let answer = schedlab_in(&folder, &args).ends_with(0);
+        let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
+        let workloads = result["workloads"].as_array().expect("a list").clone();
+        workloads.iter().map(|workload| workload["pods"].clone()).collect::<Vec<_>>()
+    };
+    let reference = scheduled(&[]);
+    assert_eq!(reference.len(), 6);
+    assert_eq!(scheduled(&["--threads", "1"]), reference);
+    assert_eq!(scheduled(&["--class-cache", "off", "--parallelism", "3"]), reference);
+    assert_eq!(scheduled(&["--percentage-of-nodes-to-score", "100"]), reference);
+}
+
+#[test]
+fn a_missed_threshold_fails_only_when_enforced() {
+    let folder = Folder::new();
+    let text = config(&format!("{NODES}{PODS}")) + "    threshold: 1000000000000\n";
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["run", "--config", &file]).ends_with(0).says("misses the threshold");
+    schedlab_in(&folder, &["run", "--config", &file, "--enforce-thresholds"]).ends_with(1);
+}
+
+#[test]
+fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
+    let folder = Folder::new();
+    let text = config(&format!("{NODES}{PODS}  - opcode: deletePods\n    namespace: namespace-1\n"));
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["run", "--config", &file])
+        .ends_with(0)
+        .says("1 workload(s) skipped:")
+        .says("Case/small: op 2 (deletePods): this opcode is not implemented yet");
+}
+
+#[test]
+fn a_workload_that_can_never_finish_says_which_pods_wait_and_why() {
+    let folder = Folder::new();
+    folder.file(
+        "big.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: big-}\nspec:\n  containers:\n  - name: c\n    image: i\n    \
+         resources: {requests: {cpu: '3'}}\n",
+    );
+    let text = config(&format!("{NODES}{PODS}    podTemplatePath: big.yaml\n"));
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["run", "--config", &file])
+        .ends_with(1)
+        .says("3 of 6 pods of namespace \"namespace-1\" are not scheduled and never will be")
+        .says("3 pod(s) wait: 0/3 nodes are available: 3 Insufficient cpu.");
+    let result: serde_json::Value = serde_json::from_str(&folder.read("schedlab-report/result.json")).expect("JSON");
+    assert_eq!(result["workloads"][0]["status"], "stuck");
+    assert_eq!(result["workloads"][0]["pods"]["scheduled"], 3);
+    assert_eq!(result["workloads"][0]["pods"]["unschedulable"], 3);
+    assert_eq!(result["workloads"][0]["api_calls"]["PATCH pods/status"], 3);
+}
+
+#[test]
+fn a_barrier_waits_for_pods_that_nobody_waited_for() {
+    let folder = Folder::new();
+    let ops = format!(
+        "{NODES}  - opcode: createPods\n    countParam: $pods\n    skipWaitToCompletion: true\n  - opcode: barrier\n\
+         \x20 - opcode: sleep\n    duration: 1ms\n  - opcode: createPods\n    count: 4\n    collectMetrics: true\n"
+    );
+    let file = folder.file("performance-config.yaml", config(&ops));
+    let answer = schedlab_in(&folder, &["run", "--config", &file, "--json"]).ends_with(0);
+    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    assert_eq!(result["workloads"][0]["pods"]["scheduled"], 4);
+    assert_eq!(result["workloads"][0]["collector"], "namespace-4");
+}

@@ -1,0 +1,163 @@
+//! Objects from templates, checked: a field the API does not know is an error, not silence.
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use schedlab_cluster::api::GenericObject;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::error::OpError;
+
+/// A pod from a template.
+pub(super) fn pod(value: Value, path: &Path) -> Result<Pod, OpError> {
+    typed(value, "Pod", path)
+}
+
+/// A node from a template.
+pub(super) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
+    typed(value, "Node", path)
+}
+
+/// An object of any other kind from a template.
+pub(super) fn other(value: Value, path: &Path) -> Result<GenericObject, OpError> {
+    serde_json::from_value(value).map_err(|error| wrong(path, error.to_string()))
+}
+
+/// The pod of createPods without a template.
+/// Upstream: scheduler_perf/util.go `makeBasePod`.
+pub(super) fn base_pod() -> Value {
+    let resources = json!({"cpu": "100m", "memory": "500Mi"});
+    json!({
+        "metadata": {"generateName": "pod-"},
+        "spec": {"containers": [{
+            "name": "pause",
+            "image": "registry.k8s.io/pause",
+            "ports": [{"containerPort": 80}],
+            "resources": {"requests": resources.clone(), "limits": resources},
+        }]},
+    })
+}
+
+/// The node of createNodes without a template.
+/// Upstream: scheduler_perf/util.go `makeBaseNode`.
+pub(super) fn base_node(prefix: &str) -> Value {
+    let capacity = json!({"pods": "110", "cpu": "4", "memory": "32Gi"});
+    json!({
+        "metadata": {"generateName": prefix},
+        "status": {
+            "capacity": capacity.clone(),
+            "allocatable": capacity,
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    })
+}
+
+/// A namespace without a name.
+pub(super) fn namespace() -> GenericObject {
+    GenericObject { api_version: "v1".to_owned(), kind: "Namespace".to_owned(), ..GenericObject::default() }
+}
+
+fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &Path) -> Result<T, OpError> {
+    let made = value.get("kind").and_then(Value::as_str).unwrap_or(kind).to_owned();
+    if made != kind {
+        return Err(wrong(path, format!("makes a {made}, but this op creates a {kind}")));
+    }
+    quote_quantities(&mut value);
+    let object: T = serde_json::from_value(value.clone()).map_err(|error| wrong(path, error.to_string()))?;
+    let known = serde_json::to_value(&object).map_err(|error| wrong(path, error.to_string()))?;
+    match unknown_field(&value, &known) {
+        Some(field) => Err(wrong(path, format!("unknown field {field:?} in a {kind}"))),
+        None => Ok(object),
+    }
+}
+
+fn wrong(path: &Path, message: String) -> OpError {
+    OpError::Object { path: path.to_owned(), message }
+}
+
+/// Quantities may be written as numbers; the typed objects want text.
+fn quote_quantities(value: &mut Value) {
+    const LISTS: [&str; 6] = ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"];
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields.iter_mut() {
+                if LISTS.contains(&name.as_str())
+                    && let Value::Object(list) = field
+                {
+                    for quantity in list.values_mut().filter(|quantity| quantity.is_number()) {
+                        *quantity = Value::String(quantity.to_string());
+                    }
+                }
+                quote_quantities(field);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(quote_quantities),
+        _ => {}
+    }
+}
+
+/// The path of a field that is in `written` but did not survive into `known`.
+fn unknown_field(written: &Value, known: &Value) -> Option<String> {
+    match (written, known) {
+        (Value::Object(written), Value::Object(known)) => written
+            .iter()
+            .filter(|(name, value)| !value.is_null() && !matches!(name.as_str(), "apiVersion" | "kind"))
+            .find_map(|(name, value)| match known.get(name) {
+                None => Some(name.clone()),
+                Some(inner) => unknown_field(value, inner).map(|path| format!("{name}.{path}")),
+            }),
+        (Value::Array(written), Value::Array(known)) => written
+            .iter()
+            .zip(known)
+            .enumerate()
+            .find_map(|(at, (value, inner))| unknown_field(value, inner).map(|path| format!("[{at}].{path}"))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_the_api_does_not_know_are_named_with_their_path() {
+        let cases = [
+            (json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "imagee": "x"}]}}), Some("spec.containers.[0].imagee")),
+            (json!({"kind": "Pod", "speck": {}}), Some("speck")),
+            (json!({"kind": "Pod", "spec": {"containers": []}, "metadata": {"creationTimestamp": null}}), None),
+        ];
+        for (value, expected) in cases {
+            let result = pod(value, Path::new("pod.yaml"));
+            match expected {
+                None => assert!(result.is_ok(), "{result:?}"),
+                Some(field) => {
+                    let message = result.expect_err("must be refused").to_string();
+                    assert_eq!(message, format!("pod.yaml: unknown field {field:?} in a Pod; correct the template"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_kind_is_refused() {
+        let message = node(json!({"kind": "Pod"}), Path::new("n.yaml")).expect_err("not a node").to_string();
+        assert_eq!(message, "n.yaml: makes a Pod, but this op creates a Node; correct the template");
+    }
+
+    #[test]
+    fn quantities_may_be_numbers() {
+        let value = json!({"kind": "Node", "status": {"capacity": {"cpu": 4, "memory": "1Gi"}}});
+        let node = node(value, Path::new("n.yaml")).expect("numbers are fine");
+        let capacity = node.status.and_then(|status| status.capacity).expect("it was given");
+        assert_eq!(capacity["cpu"].0, "4");
+    }
+
+    #[test]
+    fn the_built_in_objects_are_valid() {
+        pod(base_pod(), Path::new("-")).expect("base pod");
+        node(base_node("node-"), Path::new("-")).expect("base node");
+    }
+}

@@ -1,0 +1,261 @@
+//! The recorders of the two threads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hdrhistogram::Histogram;
+use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use schedlab_core::cycle::probe::{Mark, Probe};
+use schedlab_core::ids::PodUid;
+
+use super::windows::Burst;
+use crate::results::{LatencySummary, Stage};
+
+/// Extension points are timed in one cycle of this many: a clock reading costs about as much as
+/// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
+pub const EXTENSION_POINTS_EVERY: u32 = 32;
+
+/// Whether the measured part is on.
+#[derive(Clone, Debug, Default)]
+pub struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    /// Turns measuring on.
+    pub fn turn_on(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Turns measuring off.
+    pub fn turn_off(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Latencies by stage, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(BTreeMap<Stage, Histogram<u64>>);
+
+impl Latencies {
+    fn of(&mut self, stage: Stage) -> &mut Histogram<u64> {
+        self.0.entry(stage).or_insert_with(|| {
+            // One nanosecond to one hour, two digits: 1 % of any value, 30 kB a stage.
+            Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid")
+        })
+    }
+
+    #[inline]
+    fn record(&mut self, stage: Stage, elapsed_ns: u64, count: u64) {
+        self.of(stage).saturating_record_n(elapsed_ns.max(1), count);
+    }
+
+    /// Adds another thread's latencies.
+    pub fn merge(&mut self, other: &Latencies) {
+        for (stage, histogram) in &other.0 {
+            self.of(*stage).add(histogram).expect("all histograms have the same bounds");
+        }
+    }
+
+    /// Percentiles by stage.
+    #[must_use]
+    pub fn summaries(&self) -> BTreeMap<Stage, LatencySummary> {
+        self.0
+            .iter()
+            .filter_map(|(stage, histogram)| Some((*stage, LatencySummary::from_nanos(histogram)?)))
+            .collect()
+    }
+}
+
+/// What a measured part recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Readings {
+    /// Latencies by stage.
+    pub latencies: Latencies,
+    /// Bindings over time.
+    pub bursts: Vec<Burst>,
+    /// Cycles that found a node.
+    pub assumed: u64,
+    /// Cycles that found none.
+    pub unschedulable: u64,
+}
+
+/// The meters of one run.
+#[derive(Debug, Default)]
+pub struct Meters {
+    /// Turns both on and off.
+    pub switch: Switch,
+    cycles: Shared<Readings>,
+    binds: Shared<Readings>,
+}
+
+type Shared<T> = Arc<Mutex<T>>;
+
+impl Meters {
+    /// Recorders for the two threads.
+    #[must_use]
+    pub fn recorders(&self) -> (CycleMeter, BindMeter) {
+        let cycles = CycleMeter {
+            switch: self.switch.clone(),
+            shared: Arc::clone(&self.cycles),
+            cycle_start_ns: 0,
+            mark_ns: 0,
+            count: 0,
+            times_points: false,
+            is_on: false,
+            own: RoundNotes::default(),
+        };
+        let binds = BindMeter {
+            switch: self.switch.clone(),
+            shared: Arc::clone(&self.binds),
+            start_ns: 0,
+            is_on: false,
+        };
+        (cycles, binds)
+    }
+
+    /// Takes what was recorded since the last time. The threads hand in after each round, so this
+    /// is complete once the runtime is at rest.
+    #[must_use]
+    pub fn take(&self) -> Readings {
+        let mut readings = std::mem::take(&mut *lock(&self.cycles));
+        let binds = std::mem::take(&mut *lock(&self.binds));
+        readings.latencies.merge(&binds.latencies);
+        readings.bursts = binds.bursts;
+        readings
+    }
+}
+
+fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
+    // A panic of the other thread is reported when it is joined; its readings stay readable.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the scheduler thread keeps for itself between two rounds.
+#[derive(Debug, Default)]
+struct RoundNotes {
+    cycles: Vec<(u64, u64, CycleOutcome)>,
+    points: Vec<(Stage, u64)>,
+}
+
+/// Listens to the scheduler thread. Within a round it only appends to two small vectors; the
+/// histograms are filled when the round is over.
+#[derive(Debug)]
+pub struct CycleMeter {
+    switch: Switch,
+    shared: Shared<Readings>,
+    cycle_start_ns: u64,
+    mark_ns: u64,
+    count: u32,
+    times_points: bool,
+    is_on: bool,
+    own: RoundNotes,
+}
+
+impl CycleMeter {
+    fn hand_in(&mut self) {
+        if self.own.cycles.is_empty() {
+            return;
+        }
+        let mut shared = lock(&self.shared);
+        for (elapsed_ns, waited_ns, outcome) in self.own.cycles.drain(..) {
+            shared.latencies.record(Stage::SchedulingCycle, elapsed_ns, 1);
+            shared.latencies.record(Stage::Queueing, waited_ns, 1);
+            match outcome {
+                CycleOutcome::Assumed => shared.assumed += 1,
+                CycleOutcome::Unschedulable => shared.unschedulable += 1,
+            }
+        }
+        for (stage, elapsed_ns) in self.own.points.drain(..) {
+            shared.latencies.record(stage, elapsed_ns, 1);
+        }
+    }
+
+    fn begin_cycle(&mut self, now_ns: u64) {
+        self.cycle_start_ns = now_ns;
+        self.mark_ns = now_ns;
+        self.count = self.count.wrapping_add(1);
+        self.times_points = self.count.is_multiple_of(EXTENSION_POINTS_EVERY);
+    }
+}
+
+impl Probe for CycleMeter {
+    #[inline]
+    fn mark(&mut self, mark: Mark) {
+        if !self.times_points || !self.is_on {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        let stage = match mark {
+            Mark::PreFilter => Stage::PreFilter,
+            Mark::Filter => Stage::Filter,
+            Mark::PreScore => Stage::PreScore,
+            Mark::Score => Stage::Score,
+        };
+        self.own.points.push((stage, now_ns - self.mark_ns));
+        self.mark_ns = now_ns;
+    }
+}
+
+impl CycleRecorder for CycleMeter {
+    fn round_begins(&mut self) {
+        self.hand_in();
+        self.is_on = self.switch.is_on();
+        if self.is_on {
+            self.begin_cycle(monotonic_ns());
+        }
+    }
+
+    #[inline]
+    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome) {
+        if !self.is_on {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        let waited_ns = self.cycle_start_ns.saturating_sub(queued_ns);
+        self.own.cycles.push((now_ns - self.cycle_start_ns, waited_ns, outcome));
+        self.begin_cycle(now_ns);
+    }
+
+    fn rests(&mut self) {
+        self.hand_in();
+    }
+}
+
+/// Listens to the binder thread.
+#[derive(Debug)]
+pub struct BindMeter {
+    switch: Switch,
+    shared: Shared<Readings>,
+    start_ns: u64,
+    is_on: bool,
+}
+
+impl BindRecorder for BindMeter {
+    fn binds_begin(&mut self) {
+        self.is_on = self.switch.is_on();
+        if self.is_on {
+            self.start_ns = monotonic_ns();
+        }
+    }
+
+    fn binds_ended(&mut self, bound: &[(PodUid, u64)]) {
+        if !self.is_on || bound.is_empty() {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        let mut shared = lock(&self.shared);
+        shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
+        shared.latencies.record(Stage::Bind, now_ns - self.start_ns, bound.len() as u64);
+        // Pods of a batch were mostly created together: equal times are recorded at once.
+        for group in bound.chunk_by(|(_, one), (_, other)| one == other) {
+            let elapsed_ns = now_ns.saturating_sub(group[0].1);
+            shared.latencies.record(Stage::EndToEnd, elapsed_ns, group.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Measuring a run while it runs: what the threads record, and what becomes of it.
+//!
+//! The scheduler thread and the binder thread each own a meter; nothing is shared but a switch
+//! that says whether the measured part is on. A scheduling cycle costs one clock reading and two
+//! histogram increments; extension points are timed in one cycle of [`EXTENSION_POINTS_EVERY`].
+
+mod meter;
+mod windows;
+
+pub use meter::{BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, Readings, Switch};
+pub use windows::{Burst, window_for, windows};

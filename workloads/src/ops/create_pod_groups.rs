@@ -1,0 +1,60 @@
+//! createPodGroups: adds pod groups and waits until the scheduler has seen them.
+//!
+//! Upstream: operations.go `createPodGroups`; executor.go `runCreatePodGroupsOp`.
+
+use super::count::Count;
+use crate::params::TemplateParams;
+use crate::resolve::{Limit, OpResolver, ResolveError, ResolveProblem};
+use crate::schema::SchemaError;
+use crate::template::BoundTemplate;
+use crate::yaml::{Fields, Node};
+
+const FIELDS: &[&str] = &["opcode", "namespace", "templatePath", "templateParams", "count", "countParam"];
+
+/// createPodGroups as written.
+#[derive(Clone, Debug)]
+pub struct CreatePodGroupsOp {
+    /// Where.
+    pub namespace: String,
+    /// Template of the groups.
+    pub template_path: String,
+    /// What the template is given beside `.Index`.
+    pub template_params: TemplateParams,
+    /// How many.
+    pub count: Count,
+}
+
+/// createPodGroups, ready to run.
+#[derive(Clone, Debug)]
+pub struct CreatePodGroups {
+    /// Where; created first if it is new.
+    pub namespace: String,
+    /// Template of the groups.
+    ///
+    /// Differs: upstream gives it no `.Count`; a template that uses it fails there and not here.
+    pub template: BoundTemplate,
+    /// How many, at least 1.
+    pub count: u32,
+}
+
+pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodGroupsOp, SchemaError> {
+    let fields = Fields::read(file, "op createPodGroups", node, FIELDS)?;
+    Ok(CreatePodGroupsOp {
+        namespace: fields.required_string("namespace", "name the namespace of the groups")?,
+        template_path: fields.required_string("templatePath", "name the file of the group")?,
+        template_params: fields.json_map("templateParams")?,
+        count: Count::required(&fields)?,
+    })
+}
+
+impl CreatePodGroupsOp {
+    pub(super) fn resolve(&self, resolver: &mut OpResolver<'_, '_>) -> Result<CreatePodGroups, ResolveError> {
+        let count = resolver.count(&self.count, Limit::Objects)?;
+        if count == 0 {
+            return Err(resolver.error(ResolveProblem::NoPodGroups));
+        }
+        let params = resolver.template_params(&self.template_params)?;
+        let template = BoundTemplate::new(resolver.template(&self.template_path)?, params);
+        Ok(CreatePodGroups { namespace: self.namespace.clone(), template, count })
+    }
+}

@@ -1,0 +1,377 @@
+//! One recorded decision against the explanation and the engine's decision.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use schedlab_core::cycle::engine::Decision;
+use schedlab_core::cycle::explain::{Explanation, NodeExplanation, Rejection};
+use schedlab_core::cycle::plan::Scope;
+use schedlab_core::framework::diagnosis::Diagnosis;
+use schedlab_core::framework::profile::{PluginIndex, Profile};
+use schedlab_core::framework::status::Reason;
+use schedlab_core::world::World;
+
+use super::document::{NodeRecord, RejectionRecord, ScheduleRecord};
+use super::report::{Difference, TraceReport, What};
+
+/// What an absent value is shown as.
+const NOTHING: &str = "nothing";
+
+/// One `schedule` step and where its differences go.
+pub(super) struct Comparison<'a> {
+    pub(super) world: &'a World,
+    pub(super) profile: &'a Profile,
+    pub(super) record: &'a ScheduleRecord,
+    pub(super) step: usize,
+    pub(super) pod: &'a str,
+    pub(super) report: &'a mut TraceReport,
+}
+
+impl Comparison<'_> {
+    /// Compares everything that the explanation says.
+    pub(super) fn explanation(&mut self, ours: &Explanation) {
+        self.pre_filter(&ours.plan.scope);
+        let Some(nodes) = &self.record.nodes else { return };
+        self.skipped(What::SkipFilter, &self.record.skip_filter, &ours.plan.skipped_filters);
+        if nodes.iter().any(|node| node.feasible) {
+            self.skipped(What::SkipScore, &self.record.skip_score, &ours.plan.skipped_scores);
+        }
+        if self.node_list(nodes) && ours.nodes.len() == nodes.len() {
+            for (recorded, ours) in nodes.iter().zip(&ours.nodes) {
+                self.node(recorded, ours);
+            }
+        }
+        if !self.record.via_nominated {
+            self.chosen(What::Chosen, ours.chosen);
+            self.ties(What::Ties, ours.ties);
+        }
+    }
+
+    /// Compares the engine's decision.
+    pub(super) fn decision(&mut self, ours: &Decision) {
+        let (row, ties, feasible) = match ours {
+            Decision::Chosen(choice) => (Some(choice.row), choice.ties, choice.feasible),
+            Decision::Unschedulable(_) => (None, 0, 0),
+        };
+        let recorded_nodes = self.record.nodes.as_deref().unwrap_or_default();
+        let recorded_feasible = recorded_nodes.iter().filter(|node| node.feasible).count();
+        if !self.record.via_nominated {
+            self.chosen(What::EngineChosen, row);
+            self.ties(What::EngineTies, ties);
+        }
+        self.check(
+            || What::EngineFeasible,
+            recorded_feasible == feasible,
+            || (recorded_feasible.to_string(), feasible.to_string()),
+        );
+        if let Decision::Unschedulable(diagnosis) = ours
+            && recorded_feasible == 0
+        {
+            self.diagnosis(recorded_nodes, diagnosis);
+        }
+    }
+
+    /// Counts what the record has beyond what the engine decides.
+    pub(super) fn count_the_rest(&mut self) {
+        let not_compared = &mut self.report.not_compared;
+        not_compared.via_nominated += u64::from(self.record.via_nominated);
+        not_compared.preemption += u64::from(self.record.preemption.is_some());
+        not_compared.volumes += u64::from(self.record.volumes.is_some());
+    }
+
+    fn pre_filter(&mut self, scope: &Scope) {
+        let recorded = &self.record.pre_filter;
+        let rejected = match scope {
+            Scope::Rejected { plugin, code, reason, .. } => Some(RejectionRecord {
+                plugin: plugin.map(str::to_owned),
+                code: code.name().to_owned(),
+                reasons: self.texts(std::slice::from_ref(reason)),
+            }),
+            Scope::All | Scope::Rows { .. } => None,
+        };
+        let equal = match (&recorded.rejected, &rejected) {
+            (None, None) => true,
+            (Some(recorded), Some(ours)) => same_rejection(recorded, ours),
+            _ => false,
+        };
+        self.check(
+            || What::PreFilterRejected,
+            equal,
+            || (show_optional(recorded.rejected.as_ref()), show_optional(rejected.as_ref())),
+        );
+        let (names, named_by): (Option<Vec<String>>, &[&str]) = match scope {
+            Scope::Rows { names, plugins, .. } => {
+                let symbols = &self.world.vocabulary.symbols;
+                (Some(names.iter().map(|&name| symbols.text(name).to_owned()).collect()), plugins)
+            }
+            Scope::Rejected { named_by, .. } => (None, named_by),
+            Scope::All => (None, &[]),
+        };
+        self.check(
+            || What::PreFilterNodes,
+            recorded.nodes == names,
+            || {
+                let show =
+                    |names: Option<&Vec<String>>| names.map_or(NOTHING.to_owned(), |names| show_list(names));
+                (show(recorded.nodes.as_ref()), show(names.as_ref()))
+            },
+        );
+        self.check(
+            || What::PreFilterNodesBy,
+            recorded.nodes_by == named_by,
+            || (show_list(&recorded.nodes_by), show_list(named_by)),
+        );
+    }
+
+    /// Compares a list of skipped plugins, over those that the profile has.
+    fn skipped(&mut self, what: What, recorded: &[String], ours: &[PluginIndex]) {
+        let recorded: BTreeSet<&str> =
+            recorded.iter().map(String::as_str).filter(|name| self.has_plugin(name)).collect();
+        let ours: BTreeSet<&str> = ours.iter().map(|&plugin| self.profile.name(plugin)).collect();
+        self.check(
+            || what,
+            recorded == ours,
+            || {
+                let show = |names: BTreeSet<&str>| show_list(&names.into_iter().collect::<Vec<_>>());
+                (show(recorded), show(ours))
+            },
+        );
+    }
+
+    fn has_plugin(&self, name: &str) -> bool {
+        self.profile.plugins().iter().any(|plugin| plugin.name() == name)
+    }
+
+    /// Whether the record speaks of our nodes in our order.
+    fn node_list(&mut self, recorded: &[NodeRecord]) -> bool {
+        let world = self.world;
+        let ids = &world.nodes().columns().id;
+        let equal = recorded.len() == ids.len()
+            && recorded.iter().zip(ids).all(|(recorded, &id)| recorded.name == world.node_name(id));
+        self.check(
+            || What::NodeList,
+            equal,
+            || {
+                let recorded: Vec<&str> = recorded.iter().map(|node| node.name.as_str()).collect();
+                let ours: Vec<&str> = ids.iter().map(|&id| world.node_name(id)).collect();
+                (show_list(&recorded), show_list(&ours))
+            },
+        );
+        equal
+    }
+
+    fn node(&mut self, recorded: &NodeRecord, ours: &NodeExplanation) {
+        let node = || recorded.name.clone();
+        let rejections: Vec<RejectionRecord> = ours.rejections.iter().map(|it| self.plain(it)).collect();
+        self.check(
+            || What::Feasible { node: node() },
+            recorded.feasible == ours.is_feasible(),
+            || (show_verdict(recorded), rejections.first().map_or("feasible".to_owned(), show_rejection)),
+        );
+        match (recorded.feasible, rejections.split_first()) {
+            (true, None) => self.scores(recorded, ours),
+            (false, Some((first, also))) => self.rejections(recorded, first, also),
+            // The difference in feasibility says it all.
+            _ => {}
+        }
+    }
+
+    fn rejections(&mut self, recorded: &NodeRecord, first: &RejectionRecord, also: &[RejectionRecord]) {
+        let node = || recorded.name.clone();
+        self.check(
+            || What::Plugin { node: node() },
+            recorded.plugin == first.plugin,
+            || (show_name(recorded.plugin.as_deref()), show_name(first.plugin.as_deref())),
+        );
+        self.check(
+            || What::Code { node: node() },
+            recorded.code.as_ref() == Some(&first.code),
+            || (show_name(recorded.code.as_deref()), first.code.clone()),
+        );
+        self.check(
+            || What::Reasons { node: node() },
+            same_set(&recorded.reasons, &first.reasons),
+            || (show_list(&recorded.reasons), show_list(&first.reasons)),
+        );
+        let equal = recorded.also.len() == also.len()
+            && recorded.also.iter().zip(also).all(|(recorded, ours)| same_rejection(recorded, ours));
+        self.check(
+            || What::Also { node: node() },
+            equal,
+            || {
+                let show = |list: &[RejectionRecord]| {
+                    show_list(&list.iter().map(show_rejection).collect::<Vec<_>>())
+                };
+                (show(&recorded.also), show(also))
+            },
+        );
+    }
+
+    fn scores(&mut self, recorded: &NodeRecord, ours: &NodeExplanation) {
+        let profile = self.profile;
+        let by_plugin =
+            |value: fn(&schedlab_core::cycle::explain::NodeScore) -> i64| -> Vec<(&'static str, i64)> {
+                ours.scores.iter().map(|score| (profile.name(score.plugin), value(score))).collect()
+            };
+        let node = &recorded.name;
+        self.score_column(&recorded.raw, &by_plugin(|score| score.raw), |plugin| What::Raw {
+            node: node.clone(),
+            plugin: plugin.to_owned(),
+        });
+        self.score_column(&recorded.scores, &by_plugin(|score| score.weighted), |plugin| What::Score {
+            node: node.clone(),
+            plugin: plugin.to_owned(),
+        });
+        self.check(
+            || What::Total { node: node.clone() },
+            recorded.total == Some(ours.total),
+            || (recorded.total.map_or(NOTHING.to_owned(), |total| total.to_string()), ours.total.to_string()),
+        );
+    }
+
+    /// A plugin that the profile lacks scores 0 everywhere; only a recorded 0 is equal to that.
+    fn score_column(
+        &mut self,
+        recorded: &BTreeMap<String, i64>,
+        ours: &[(&'static str, i64)],
+        what: impl Fn(&str) -> What,
+    ) {
+        for (plugin, &value) in recorded {
+            let our_value = ours.iter().find(|(name, _)| name == plugin).map(|&(_, value)| value);
+            if our_value.is_none() && value == 0 && !self.has_plugin(plugin) {
+                continue;
+            }
+            self.check(
+                || what(plugin),
+                our_value == Some(value),
+                || (value.to_string(), our_value.map_or(NOTHING.to_owned(), |value| value.to_string())),
+            );
+        }
+        for (plugin, value) in ours.iter().filter(|(name, _)| !recorded.contains_key(*name)) {
+            self.check(|| what(plugin), false, || (NOTHING.to_owned(), value.to_string()));
+        }
+    }
+
+    fn chosen(&mut self, what: What, row: Option<usize>) {
+        let world = self.world;
+        let recorded = self.record.chosen.as_deref();
+        let ours = row.map(|row| world.node_name(world.nodes().columns().id[row]));
+        self.check(|| what, recorded == ours, || (show_name(recorded), show_name(ours)));
+    }
+
+    fn ties(&mut self, what: What, ours: usize) {
+        let recorded = self.record.ties.unwrap_or(0);
+        self.check(|| what, recorded == ours, || (recorded.to_string(), ours.to_string()));
+    }
+
+    /// Compares why no node fits: counts of the first rejections, or PreFilter's message.
+    fn diagnosis(&mut self, nodes: &[NodeRecord], ours: &Diagnosis) {
+        let rejected = self.record.pre_filter.rejected.as_ref();
+        let mut recorded_counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut recorded_plugins: BTreeSet<&str> =
+            self.record.pre_filter.nodes_by.iter().map(String::as_str).collect();
+        recorded_plugins.extend(rejected.and_then(|rejected| rejected.plugin.as_deref()));
+        for node in nodes {
+            for reason in &node.reasons {
+                *recorded_counts.entry(reason).or_default() += 1;
+            }
+            recorded_plugins.extend(node.plugin.iter().flat_map(|plugins| plugins.split(',')));
+        }
+        // PreFilter's message stands for all nodes.
+        let all = self.world.nodes().node_count();
+        recorded_counts
+            .extend(rejected.into_iter().flat_map(|it| &it.reasons).map(|reason| (reason.as_str(), all)));
+        let vocabulary = &self.world.vocabulary;
+        let mut our_counts: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
+        for (reason, count) in &ours.reasons {
+            *our_counts.entry(reason.text(vocabulary)).or_default() += count;
+        }
+        our_counts.extend(ours.pre_filter.iter().map(|reason| (reason.text(vocabulary), all)));
+        let equal = ours.node_count == all
+            && recorded_counts.len() == our_counts.len()
+            && recorded_counts
+                .iter()
+                .zip(&our_counts)
+                .all(|(one, other)| one.0 == other.0 && one.1 == other.1);
+        self.check(
+            || What::EngineDiagnosis,
+            equal,
+            || (show_counts(recorded_counts.iter()), show_counts(our_counts.iter())),
+        );
+        let our_plugins: BTreeSet<&str> = ours.plugins.iter().copied().collect();
+        self.check(
+            || What::EnginePlugins,
+            recorded_plugins == our_plugins,
+            || (show_list(&Vec::from_iter(recorded_plugins)), show_list(&Vec::from_iter(our_plugins))),
+        );
+    }
+
+    fn plain(&self, rejection: &Rejection) -> RejectionRecord {
+        RejectionRecord {
+            plugin: Some(rejection.plugin.clone()),
+            code: rejection.code.name().to_owned(),
+            reasons: self.texts(&rejection.reasons),
+        }
+    }
+
+    fn texts(&self, reasons: &[Reason]) -> Vec<String> {
+        reasons.iter().map(|reason| reason.text(&self.world.vocabulary).into_owned()).collect()
+    }
+
+    /// Counts a comparison, and notes a difference when the values are not equal.
+    fn check(&mut self, what: impl FnOnce() -> What, equal: bool, values: impl FnOnce() -> (String, String)) {
+        self.report.comparisons += 1;
+        if equal {
+            return;
+        }
+        let (recorded, ours) = values();
+        self.report.add(Difference {
+            step: self.step,
+            pod: self.pod.to_owned(),
+            what: what(),
+            recorded,
+            ours,
+        });
+    }
+}
+
+fn same_rejection(one: &RejectionRecord, other: &RejectionRecord) -> bool {
+    one.plugin == other.plugin && one.code == other.code && same_set(&one.reasons, &other.reasons)
+}
+
+fn same_set(one: &[String], other: &[String]) -> bool {
+    one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>()
+}
+
+fn show_name(name: Option<&str>) -> String {
+    name.unwrap_or(NOTHING).to_owned()
+}
+
+fn show_list<T: AsRef<str>>(items: &[T]) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn show_counts<'a, T: AsRef<str> + 'a>(counts: impl Iterator<Item = (&'a T, &'a usize)>) -> String {
+    show_list(&counts.map(|(reason, count)| format!("{count} {}", reason.as_ref())).collect::<Vec<_>>())
+}
+
+fn show_rejection(rejection: &RejectionRecord) -> String {
+    let plugin = rejection.plugin.as_deref().unwrap_or("no plugin");
+    format!("{plugin} {} {}", rejection.code, show_list(&rejection.reasons))
+}
+
+fn show_optional(rejection: Option<&RejectionRecord>) -> String {
+    rejection.map_or(NOTHING.to_owned(), show_rejection)
+}
+
+fn show_verdict(node: &NodeRecord) -> String {
+    if node.feasible {
+        return "feasible".to_owned();
+    }
+    show_rejection(&RejectionRecord {
+        plugin: node.plugin.clone(),
+        code: node.code.clone().unwrap_or_default(),
+        reasons: node.reasons.clone(),
+    })
+}

@@ -1,0 +1,148 @@
+//! From bytes to a [`Trace`]. Compression is recognised by its magic bytes, not by the file's name.
+
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
+
+use super::document::{Document, FORMAT_VERSION, NameOr, RawStep, Step, Trace};
+use super::error::{ReplayError, StepProblem};
+
+/// The first bytes of every gzip stream.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The largest document read, uncompressed. The largest recorded trace has 1 MB; the limit keeps a
+/// hostile gzip stream from filling memory.
+const TRACE_BYTES_MAX: u64 = 256 << 20;
+
+const OPS: [&str; 9] = [
+    "schedule",
+    "deletePod",
+    "updatePod",
+    "addNode",
+    "updateNode",
+    "removeNode",
+    "nominate",
+    "clearNomination",
+    "applyObjects",
+];
+
+/// Reads a trace from a file.
+pub fn read_trace(path: &Path) -> Result<Trace, ReplayError> {
+    let name = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(bytes) => parse_trace(&name, &bytes),
+        Err(source) => Err(ReplayError::Read { path: name, source }),
+    }
+}
+
+/// Reads a trace from bytes; `path` is for messages.
+pub fn parse_trace(path: &str, bytes: &[u8]) -> Result<Trace, ReplayError> {
+    if bytes.starts_with(&GZIP_MAGIC) {
+        parse_json(path, &unpack(path, bytes)?)
+    } else {
+        parse_json(path, bytes)
+    }
+}
+
+fn unpack(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReplayError> {
+    let mut json = Vec::with_capacity(bytes.len() * 16);
+    let unpacked = MultiGzDecoder::new(bytes).take(TRACE_BYTES_MAX + 1).read_to_end(&mut json);
+    unpacked.map_err(|source| ReplayError::Gzip { path: path.to_owned(), source })?;
+    if json.len() as u64 > TRACE_BYTES_MAX {
+        return Err(ReplayError::TooLarge { path: path.to_owned(), limit_bytes: TRACE_BYTES_MAX });
+    }
+    Ok(json)
+}
+
+fn parse_json(path: &str, json: &[u8]) -> Result<Trace, ReplayError> {
+    if json.iter().all(u8::is_ascii_whitespace) {
+        return Err(ReplayError::Empty { path: path.to_owned() });
+    }
+    let document: Document = match serde_json::from_slice(json) {
+        Ok(document) => document,
+        Err(error) => return Err(why_not_a_document(path, json, error)),
+    };
+    if document.format_version != FORMAT_VERSION {
+        return Err(wrong_version(path, document.format_version));
+    }
+    let steps = document.steps.into_iter().enumerate().map(|(step, raw)| {
+        checked(raw).map_err(|problem| ReplayError::Step { path: path.to_owned(), step, problem })
+    });
+    Ok(Trace {
+        steps: steps.collect::<Result<_, _>>()?,
+        path: path.to_owned(),
+        family: document.family,
+        seed: document.seed,
+        kubernetes_version: document.kubernetes_version,
+        traits: document.traits,
+        cluster: document.cluster,
+    })
+}
+
+/// Another version fails on its new fields; its version says more than they do.
+fn why_not_a_document(path: &str, json: &[u8], error: serde_json::Error) -> ReplayError {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head {
+        format_version: u64,
+    }
+
+    let path = path.to_owned();
+    if serde_json::from_slice::<serde::de::IgnoredAny>(json).is_err() {
+        return ReplayError::Syntax { path, source: error };
+    }
+    match serde_json::from_slice::<Head>(json) {
+        Ok(head) if head.format_version == FORMAT_VERSION => ReplayError::Format { path, source: error },
+        Ok(head) => wrong_version(&path, head.format_version),
+        Err(_) => ReplayError::NotATrace { path, supported: FORMAT_VERSION },
+    }
+}
+
+fn wrong_version(path: &str, found: u64) -> ReplayError {
+    ReplayError::Version { path: path.to_owned(), found, supported: FORMAT_VERSION }
+}
+
+/// A step with all that its operation needs.
+fn checked(raw: RawStep) -> Result<Step, StepProblem> {
+    let RawStep { op, pod, node, result, pods_removed, nominations_cleared, objects } = raw;
+    let need = |field, expected| StepProblem::Field { op: op.clone(), field, expected };
+    Ok(match op.as_str() {
+        "schedule" => Step::Schedule {
+            pod: object(pod).ok_or_else(|| need("pod", "a pod"))?,
+            record: result.ok_or_else(|| need("result", "what was decided"))?,
+        },
+        "deletePod" => Step::DeletePod { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? },
+        "updatePod" => Step::UpdatePod { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
+        "addNode" => Step::AddNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
+        "updateNode" => Step::UpdateNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
+        "removeNode" => Step::RemoveNode {
+            node: name(node).ok_or_else(|| need("node", "a node's name"))?,
+            pods_removed,
+            nominations_cleared,
+        },
+        "nominate" => Step::Nominate { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
+        "clearNomination" => {
+            Step::ClearNomination { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? }
+        }
+        "applyObjects" => {
+            Step::ApplyObjects { objects: objects.ok_or_else(|| need("objects", "a list of objects"))? }
+        }
+        _ => return Err(StepProblem::UnknownOp { known: OPS.join(", "), op }),
+    })
+}
+
+fn object<T>(field: Option<NameOr<T>>) -> Option<Box<T>> {
+    match field {
+        Some(NameOr::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+fn name<T>(field: Option<NameOr<T>>) -> Option<String> {
+    match field {
+        Some(NameOr::Name(name)) => Some(name),
+        _ => None,
+    }
+}

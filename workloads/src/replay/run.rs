@@ -1,0 +1,94 @@
+//! Steps through a trace: compare what was decided, then apply what was recorded.
+
+use k8s_openapi::api::core::v1::Pod;
+use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
+use schedlab_core::cycle::explain::explain;
+use schedlab_core::cycle::probe::NoProbe;
+use schedlab_core::cycle::select::TieBreak;
+
+use super::compare::Comparison;
+use super::document::{ScheduleRecord, Step, Trace};
+use super::error::{ReplayError, StepProblem};
+use super::report::TraceReport;
+use super::state::{State, pod_key};
+
+/// Replays a trace.
+pub fn replay(trace: &Trace) -> Result<TraceReport, ReplayError> {
+    let mut state = State::new(&trace.cluster)
+        .map_err(|problem| ReplayError::Cluster { path: trace.path.clone(), problem })?;
+    // One engine for the whole trace, so that its class cache lives through every change.
+    let settings = EngineSettings {
+        class_cache: ClassCache::On,
+        tie_break: TieBreak::First,
+        ..EngineSettings::default()
+    };
+    let mut engine = Engine::new(settings);
+    let mut report = TraceReport {
+        name: short_name(&trace.path).to_owned(),
+        family: trace.family.clone(),
+        seed: trace.seed,
+        ..TraceReport::default()
+    };
+    for (at, step) in trace.steps.iter().enumerate() {
+        if let Step::Schedule { pod, record } = step {
+            compare(&mut state, &mut engine, (at, pod, record), &mut report)
+        } else {
+            Ok(())
+        }
+        .and_then(|()| apply(&mut state, step))
+        .map_err(|problem| ReplayError::Step { path: trace.path.clone(), step: at, problem })?;
+        report.steps += 1;
+    }
+    Ok(report)
+}
+
+/// `images-12` of `traces/images-12.json.gz`.
+fn short_name(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let file = file.strip_suffix(".gz").unwrap_or(file);
+    file.strip_suffix(".json").unwrap_or(file)
+}
+
+fn compare(
+    state: &mut State<'_>,
+    engine: &mut Engine,
+    (step, pod, record): (usize, &Pod, &ScheduleRecord),
+    report: &mut TraceReport,
+) -> Result<(), StepProblem> {
+    let class = state.compile_pending(pod)?;
+    let (world, profile) = (state.scheduler().world(), state.scheduler().profile());
+    let explanation = explain(world, profile, class);
+    // Nothing is carried over from one recorded decision to the next.
+    engine.set_next_start(0);
+    let decision = engine.decide(world, profile, class, &mut NoProbe);
+    report.schedule_steps += 1;
+    let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
+    comparison.explanation(&explanation);
+    comparison.decision(&decision);
+    comparison.count_the_rest();
+    Ok(())
+}
+
+/// Applies what upstream did, whatever we would have done.
+fn apply<'a>(state: &mut State<'a>, step: &'a Step) -> Result<(), StepProblem> {
+    match step {
+        Step::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
+            (Some(node), _) => state.place(pod, node),
+            (None, Some(preemption)) => state.preempt(pod, &preemption.applied),
+            (None, None) => Ok(()),
+        },
+        Step::DeletePod { pod } => state.delete_pod(pod),
+        Step::UpdatePod { pod } => state.update_pod(pod),
+        Step::AddNode { node } => state.add_node(node),
+        Step::UpdateNode { node } => state.update_node(node),
+        Step::RemoveNode { node, pods_removed, nominations_cleared } => {
+            state.remove_node(node, pods_removed, nominations_cleared)
+        }
+        Step::Nominate { pod } => state.nominate(pod),
+        Step::ClearNomination { pod } => state.clear_nomination(pod),
+        Step::ApplyObjects { objects } => {
+            state.apply_objects(objects);
+            Ok(())
+        }
+    }
+}
