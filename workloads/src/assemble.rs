@@ -65,7 +65,8 @@ fn result_of_part(
     peak_rss_bytes: Option<u64>,
 ) -> Option<WorkloadResult> {
     let last = parts.last()?.outcome;
-    let mut measured: Vec<Measured<'_>> = parts.iter().filter_map(|part| part.collected).map(measure).collect();
+    let mut measured: Vec<Measured<'_>> =
+        parts.iter().filter_map(|part| part.collected).map(measure).collect();
     let totals: Vec<RunTotal> = measured
         .iter()
         .map(|repeat| RunTotal {
@@ -124,7 +125,8 @@ fn result_of_part(
         result.api_calls_per_pod = WorkloadResult::calls_per_pod(&part.calls, part.scheduled);
     }
     let threshold = &workload.threshold;
-    result.threshold = Threshold::evaluate(threshold.value, threshold.selector.clone(), &workload_items(&result));
+    result.threshold =
+        Threshold::evaluate(threshold.value, threshold.selector.clone(), &workload_items(&result));
     result.slo = slo::evaluate(&result);
     Some(result)
 }
@@ -132,7 +134,8 @@ fn result_of_part(
 fn ending(outcome: &Outcome, has_measured: bool) -> (Status, Option<String>) {
     match &outcome.ending {
         Ending::Completed if 0 < outcome.failed_calls => {
-            let message = format!("{} API call(s) of the scheduler failed and were retried", outcome.failed_calls);
+            let message =
+                format!("{} API call(s) of the scheduler failed and were retried", outcome.failed_calls);
             (Status::Completed, Some(message))
         }
         Ending::Completed => (Status::Completed, None),

@@ -49,7 +49,8 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit> {
     ];
     say(&render(&columns, &rows));
     let case = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
-    let mut cases: Vec<(&str, String)> = selected.iter().map(|s| (s.topic.as_str(), case(&s.full_name))).collect();
+    let mut cases: Vec<(&str, String)> =
+        selected.iter().map(|s| (s.topic.as_str(), case(&s.full_name))).collect();
     cases.dedup();
     say(&format!(
         "\n{} test cases, {} workloads: {runnable_count} run, {} skipped, {broken_count} cannot run",

@@ -13,7 +13,8 @@ use schedlab_workloads::assemble::workload_results;
 use schedlab_workloads::executor::{Control, Ending, Outcome, RunSettings, run_workload};
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
 use schedlab_workloads::results::{
-    RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items, write_result_json,
+    RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items,
+    write_result_json,
 };
 
 use super::select;
@@ -131,7 +132,9 @@ fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
                 && name.chars().all(|letter| letter.is_ascii_alphanumeric())
         };
         if !is_name(name.trim()) {
-            bail!("--feature-gates: {name:?} is not the name of a gate; they look like SchedulerAsyncAPICalls");
+            bail!(
+                "--feature-gates: {name:?} is not the name of a gate; they look like SchedulerAsyncAPICalls"
+            );
         }
         gates.insert(name.trim().to_owned(), value);
     }
@@ -229,14 +232,21 @@ fn print_summary(result: &RunResult, report: Option<&Path>) {
     ];
     let rows: Vec<Vec<String>> = result.workloads.iter().map(row).collect();
     say(&render(&columns, &rows));
-    say("\nSLO: at least 100 attempts/s, 100-150 pods/s, algorithm mean at most 10 ms. Covers core, queue and embedded API.");
+    say(
+        "\nSLO: at least 100 attempts/s, 100-150 pods/s, algorithm mean at most 10 ms. Covers core, queue and embedded API.",
+    );
     for workload in result.workloads.iter().filter(|workload| workload.status != Status::Completed) {
         say(&format!("\n{}: {}", workload.name, workload.message.as_deref().unwrap_or("did not complete")));
     }
     for workload in &result.workloads {
-        if let Some(threshold) = workload.threshold.as_ref().filter(|threshold| threshold.pass == Some(false)) {
-            let actual = threshold.actual.map_or_else(|| "nothing".to_owned(), |actual| format!("{actual:.1}"));
-            say(&format!("\n{}: {actual} misses the threshold {} of its file", workload.name, threshold.value));
+        if let Some(threshold) = workload.threshold.as_ref().filter(|threshold| threshold.pass == Some(false))
+        {
+            let actual =
+                threshold.actual.map_or_else(|| "nothing".to_owned(), |actual| format!("{actual:.1}"));
+            say(&format!(
+                "\n{}: {actual} misses the threshold {} of its file",
+                workload.name, threshold.value
+            ));
         }
     }
     if !result.skipped.is_empty() {
@@ -256,7 +266,10 @@ fn print_summary(result: &RunResult, report: Option<&Path>) {
 
 fn row(workload: &WorkloadResult) -> Vec<String> {
     let latency = |stage: Stage, pick: fn(&schedlab_workloads::results::LatencySummary) -> f64| {
-        workload.latency_us.get(&stage).map_or_else(|| "-".to_owned(), |summary| format::micros(pick(summary)))
+        workload
+            .latency_us
+            .get(&stage)
+            .map_or_else(|| "-".to_owned(), |summary| format::micros(pick(summary)))
     };
     let calls: f64 = workload.api_calls_per_pod.values().sum();
     vec![
@@ -266,7 +279,11 @@ fn row(workload: &WorkloadResult) -> Vec<String> {
         latency(Stage::SchedulingCycle, |summary| summary.mean),
         latency(Stage::EndToEnd, |summary| summary.p50),
         latency(Stage::EndToEnd, |summary| summary.p99),
-        format!("{}/{}", format::thousands(workload.pods.scheduled), format::thousands(workload.pods.created)),
+        format!(
+            "{}/{}",
+            format::thousands(workload.pods.scheduled),
+            format::thousands(workload.pods.created)
+        ),
         format!("{calls:.2}"),
         slo_mark(workload),
     ]
@@ -289,7 +306,8 @@ fn slo_mark(workload: &WorkloadResult) -> String {
 
 fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
     let is_stuck = result.workloads.iter().any(|w| matches!(w.status, Status::Stuck | Status::Failed));
-    let misses = |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
+    let misses =
+        |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
     if is_stuck || (args.enforce_thresholds && result.workloads.iter().any(misses)) {
         Exit::CheckFailed
     } else {
@@ -309,7 +327,10 @@ mod tests {
         let cases = [
             ("A", "--feature-gates: \"A\" has no value; write A=true or A=false"),
             ("A=yes", "--feature-gates: A=\"yes\" is neither true nor false"),
-            ("a-b=true", "--feature-gates: \"a-b\" is not the name of a gate; they look like SchedulerAsyncAPICalls"),
+            (
+                "a-b=true",
+                "--feature-gates: \"a-b\" is not the name of a gate; they look like SchedulerAsyncAPICalls",
+            ),
         ];
         for (text, message) in cases {
             assert_eq!(parse_gates(text).expect_err("must be refused").to_string(), message);

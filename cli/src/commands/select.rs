@@ -28,7 +28,9 @@ pub(crate) fn workloads(args: &SelectArgs, default_labels: Option<&str>) -> Resu
         workloads.extend(suite.resolve_each(&selection));
     }
     if workloads.is_empty() {
-        bail!("no workload matches; `schedlab list` with the same --suite or --config shows the names and labels");
+        bail!(
+            "no workload matches; `schedlab list` with the same --suite or --config shows the names and labels"
+        );
     }
     Ok(workloads)
 }

@@ -6,9 +6,17 @@ fn bad_workload_files_are_refused_with_a_place_and_a_way_out() {
     let good = config(&format!("{NODES}{PODS}"));
     let cases: Vec<(&str, String, Vec<&str>)> = vec![
         ("malformed YAML", "- name: [oops\n".to_owned(), vec!["performance-config.yaml:"]),
-        ("unknown field", good.replace("countParam: $nodes", "countParams: $nodes"), vec!["countParams", "countParam"]),
+        (
+            "unknown field",
+            good.replace("countParam: $nodes", "countParams: $nodes"),
+            vec!["countParams", "countParam"],
+        ),
         ("unknown opcode", good.replace("createNodes", "makeNodes"), vec!["makeNodes", "createNodes"]),
-        ("missing template", good.replace("collectMetrics: true", "collectMetrics: true\n    podTemplatePath: no.yaml"), vec!["no.yaml"]),
+        (
+            "missing template",
+            good.replace("collectMetrics: true", "collectMetrics: true\n    podTemplatePath: no.yaml"),
+            vec!["no.yaml"],
+        ),
         ("missing param", good.replace("nodes: 3, ", ""), vec!["nodes"]),
         ("unused param", good.replace("nodes: 3", "nodes: 3, other: 1"), vec!["other"]),
         ("negative count", good.replace("pods: 6", "pods: -1"), vec!["-1"]),
@@ -29,7 +37,8 @@ fn bad_workload_files_are_refused_with_a_place_and_a_way_out() {
 fn a_template_that_does_not_evaluate_names_its_file() {
     let folder = Folder::new();
     folder.file("pod.yaml", "kind: Pod\nmetadata: {name: \"{{ .Index | nope }}\"}\n");
-    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
+    let file = folder
+        .file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
     schedlab_in(&folder, &["run", "--config", &file]).ends_with(2).complains("pod.yaml").complains("nope");
 }
 
@@ -40,7 +49,8 @@ fn a_bad_quantity_names_the_field_and_the_value() {
         "pod.yaml",
         "kind: Pod\nmetadata: {generateName: p-}\nspec:\n  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 1x0m}}}\n",
     );
-    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
+    let file = folder
+        .file("performance-config.yaml", config(&format!("{NODES}{PODS}    podTemplatePath: pod.yaml\n")));
     schedlab_in(&folder, &["run", "--config", &file])
         .ends_with(2)
         .complains("Case/small: op 1 (createPods)")

@@ -34,7 +34,8 @@ fn the_small_workloads_of_the_quick_suite_run_and_leave_their_files() {
 fn json_goes_to_stdout_alone_and_nothing_is_written() {
     let folder = Folder::new();
     let answer = schedlab_in(&folder, &["run", "--filter", "^PlainPods/10Nodes", "--json"]).ends_with(0);
-    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("stdout is one JSON document");
+    let result: serde_json::Value =
+        serde_json::from_str(&answer.stdout).expect("stdout is one JSON document");
     assert_eq!(result["workloads"].as_array().expect("a list").len(), 1);
     assert_eq!(answer.stderr, "", "quiet in a pipe");
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
@@ -43,7 +44,8 @@ fn json_goes_to_stdout_alone_and_nothing_is_written() {
 #[test]
 fn repeats_give_an_interval() {
     let folder = Folder::new();
-    let answer = schedlab_in(&folder, &["run", "--filter", "^HostPorts/50Nodes", "--repeat", "3", "--json"]).ends_with(0);
+    let answer = schedlab_in(&folder, &["run", "--filter", "^HostPorts/50Nodes", "--repeat", "3", "--json"])
+        .ends_with(0);
     let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
     let repeats = &result["workloads"][0]["repeats"];
     assert_eq!(repeats["runs"].as_array().expect("a list").len(), 3);
@@ -102,7 +104,8 @@ fn a_workload_that_can_never_finish_says_which_pods_wait_and_why() {
         .ends_with(1)
         .says("3 of 6 pods of namespace \"namespace-1\" are not scheduled and never will be")
         .says("3 pod(s) wait: 0/3 nodes are available: 3 Insufficient cpu.");
-    let result: serde_json::Value = serde_json::from_str(&folder.read("schedlab-report/result.json")).expect("JSON");
+    let result: serde_json::Value =
+        serde_json::from_str(&folder.read("schedlab-report/result.json")).expect("JSON");
     assert_eq!(result["workloads"][0]["status"], "stuck");
     assert_eq!(result["workloads"][0]["pods"]["scheduled"], 3);
     assert_eq!(result["workloads"][0]["pods"]["unschedulable"], 3);

@@ -64,7 +64,12 @@ impl Answer {
 
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Answer {
-        assert!(self.stdout.contains(text), "no {text:?} in stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        assert!(
+            self.stdout.contains(text),
+            "no {text:?} in stdout:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 
@@ -88,7 +93,9 @@ pub(crate) fn schedlab_in(folder: &Folder, args: &[&str]) -> Answer {
 
 /// A config file with one small test case; `ops` are lines of its workloadTemplate.
 pub(crate) fn config(ops: &str) -> String {
-    format!("- name: Case\n  workloadTemplate:\n{ops}  workloads:\n  - name: small\n    params: {{nodes: 3, pods: 6}}\n")
+    format!(
+        "- name: Case\n  workloadTemplate:\n{ops}  workloads:\n  - name: small\n    params: {{nodes: 3, pods: 6}}\n"
+    )
 }
 
 pub(crate) const NODES: &str = "  - opcode: createNodes\n    countParam: $nodes\n";

@@ -332,7 +332,7 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
                         thead {
                             tr {
                                 th scope="col" { "Point" }
-                                th.number scope="col" { "Runs" }
+                                th.number scope="col" { "Timed runs" }
                                 th.number scope="col" { "Mean" }
                                 th.number scope="col" { "p99" }
                                 th.number scope="col" { "Of the cycle" }
@@ -356,11 +356,11 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
     }
 }
 
-/// Time in this point over time in scheduling cycles, for the points that run inside them.
+/// Mean time of this point over the mean cycle, for the points that run inside one. Points are timed
+/// in a sample of the cycles, so sums would not compare.
 fn share_cell(stage: Stage, latency: &LatencySummary, cycle: Option<&LatencySummary>) -> Markup {
     let inside = (Stage::PreFilter..=Stage::NormalizeScore).contains(&stage);
-    let time = |latency: &LatencySummary| latency.mean * latency.count as f64;
-    let share = cycle.filter(|cycle| inside && 0.0 < time(cycle)).map(|cycle| time(latency) / time(cycle));
+    let share = cycle.filter(|cycle| inside && 0.0 < cycle.mean).map(|cycle| latency.mean / cycle.mean);
     html! {
         @match share {
             Some(share) => td.number {

@@ -24,7 +24,7 @@ pub enum ExecuteError {
         /// Its opcode.
         opcode: Opcode,
         /// What went wrong.
-        source: OpError,
+        source: Box<OpError>,
     },
     /// The scheduler's threads could not start or died.
     #[error(transparent)]
@@ -32,9 +32,14 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
-    pub(super) fn at(workload: &ResolvedWorkload, index: usize, opcode: Opcode, source: OpError) -> ExecuteError {
+    pub(super) fn at(
+        workload: &ResolvedWorkload,
+        index: usize,
+        opcode: Opcode,
+        source: OpError,
+    ) -> ExecuteError {
         let (file, workload) = (workload.file.clone(), workload.full_name.clone());
-        ExecuteError::Op { file, workload, index, opcode, source }
+        ExecuteError::Op { file, workload, index, opcode, source: Box::new(source) }
     }
 }
 

@@ -158,7 +158,9 @@ impl<'a> Executor<'a> {
     fn create_namespaces(&mut self, op: &CreateNamespaces) -> Result<Ending, error::OpError> {
         for name in op.names() {
             let mut object = match &op.template {
-                Some(template) => objects::other(template.render_json(&Default::default())?, template.path())?,
+                Some(template) => {
+                    objects::other(template.render_json(&Default::default())?, template.path())?
+                }
                 None => objects::namespace(),
             };
             object.metadata.name = Some(name.clone());

@@ -21,10 +21,13 @@ impl Executor<'_> {
                 return Ok(Ending::Interrupted);
             }
             let mut node = match &op.template {
-                Some(template) => objects::node(template.render_json(index, op.count)?, template.template().path())?,
-                None => {
-                    objects::node(objects::base_node(&format!("node-{op_index}-")), "the built-in node".as_ref())?
+                Some(template) => {
+                    objects::node(template.render_json(index, op.count)?, template.template().path())?
                 }
+                None => objects::node(
+                    objects::base_node(&format!("node-{op_index}-")),
+                    "the built-in node".as_ref(),
+                )?,
             };
             self.name_node(&mut node);
             let csi_node = apply_strategy(&op.strategy, &mut node, index);
@@ -65,7 +68,8 @@ fn apply_strategy(strategy: &NodeStrategy, node: &mut Node, index: u32) -> Optio
         }
         NodeStrategy::Allocatable { node_allocatable, csi_node_allocatable, migrated_plugins } => {
             let status = node.status.get_or_insert_default();
-            let allocatable = status.allocatable.get_or_insert_with(|| status.capacity.clone().unwrap_or_default());
+            let allocatable =
+                status.allocatable.get_or_insert_with(|| status.capacity.clone().unwrap_or_default());
             for (resource, quantity) in node_allocatable {
                 allocatable.insert(resource.clone(), Quantity(quantity.clone()));
             }
@@ -81,7 +85,8 @@ fn apply_strategy(strategy: &NodeStrategy, node: &mut Node, index: u32) -> Optio
             };
             object.metadata.name = Some(name);
             object.metadata.annotations = Some(
-                [("storage.alpha.kubernetes.io/migrated-plugins".to_owned(), migrated_plugins.join(","))].into(),
+                [("storage.alpha.kubernetes.io/migrated-plugins".to_owned(), migrated_plugins.join(","))]
+                    .into(),
             );
             object.body.insert("spec".to_owned(), json!({"drivers": drivers}));
             Some(object)
@@ -102,7 +107,8 @@ mod tests {
 
     #[test]
     fn labels_go_round_through_their_values() {
-        let strategy = NodeStrategy::Label { key: "zone".to_owned(), values: vec!["a".to_owned(), "b".to_owned()] };
+        let strategy =
+            NodeStrategy::Label { key: "zone".to_owned(), values: vec!["a".to_owned(), "b".to_owned()] };
         let values: Vec<String> = (0..3)
             .map(|index| prepared(&strategy, index).0.metadata.labels.expect("labelled")["zone"].clone())
             .collect();

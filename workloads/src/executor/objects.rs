@@ -80,7 +80,8 @@ fn wrong(path: &Path, message: String) -> OpError {
 
 /// Quantities may be written as numbers; the typed objects want text.
 fn quote_quantities(value: &mut Value) {
-    const LISTS: [&str; 6] = ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"];
+    const LISTS: [&str; 6] =
+        ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"];
     match value {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {
@@ -109,11 +110,11 @@ fn unknown_field(written: &Value, known: &Value) -> Option<String> {
                 None => Some(name.clone()),
                 Some(inner) => unknown_field(value, inner).map(|path| format!("{name}.{path}")),
             }),
-        (Value::Array(written), Value::Array(known)) => written
-            .iter()
-            .zip(known)
-            .enumerate()
-            .find_map(|(at, (value, inner))| unknown_field(value, inner).map(|path| format!("[{at}].{path}"))),
+        (Value::Array(written), Value::Array(known)) => {
+            written.iter().zip(known).enumerate().find_map(|(at, (value, inner))| {
+                unknown_field(value, inner).map(|path| format!("[{at}].{path}"))
+            })
+        }
         _ => None,
     }
 }
@@ -125,9 +126,15 @@ mod tests {
     #[test]
     fn fields_the_api_does_not_know_are_named_with_their_path() {
         let cases = [
-            (json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "imagee": "x"}]}}), Some("spec.containers.[0].imagee")),
+            (
+                json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "imagee": "x"}]}}),
+                Some("spec.containers.[0].imagee"),
+            ),
             (json!({"kind": "Pod", "speck": {}}), Some("speck")),
-            (json!({"kind": "Pod", "spec": {"containers": []}, "metadata": {"creationTimestamp": null}}), None),
+            (
+                json!({"kind": "Pod", "spec": {"containers": []}, "metadata": {"creationTimestamp": null}}),
+                None,
+            ),
         ];
         for (value, expected) in cases {
             let result = pod(value, Path::new("pod.yaml"));
@@ -135,7 +142,10 @@ mod tests {
                 None => assert!(result.is_ok(), "{result:?}"),
                 Some(field) => {
                     let message = result.expect_err("must be refused").to_string();
-                    assert_eq!(message, format!("pod.yaml: unknown field {field:?} in a Pod; correct the template"));
+                    assert_eq!(
+                        message,
+                        format!("pod.yaml: unknown field {field:?} in a Pod; correct the template")
+                    );
                 }
             }
         }

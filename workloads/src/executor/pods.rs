@@ -78,7 +78,12 @@ impl Executor<'_> {
         Ok(started)
     }
 
-    pub(super) fn stop_collecting(&mut self, namespace: &str, created: u64, started: Started) -> Result<(), OpError> {
+    pub(super) fn stop_collecting(
+        &mut self,
+        namespace: &str,
+        created: u64,
+        started: Started,
+    ) -> Result<(), OpError> {
         let calls = self.cluster.call_counts().since(&started.calls).calls;
         let attempts = self.runtime.attempts() - started.attempts;
         self.rest_shortly();

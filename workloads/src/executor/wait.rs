@@ -42,8 +42,11 @@ impl Executor<'_> {
         if let Some(name) = op.namespaces.iter().find(|name| !self.awaited.contains_key(*name)) {
             return Err(OpError::UnknownNamespace { name: name.clone() });
         }
-        let names: Vec<String> =
-            if op.namespaces.is_empty() { self.awaited.keys().cloned().collect() } else { op.namespaces.clone() };
+        let names: Vec<String> = if op.namespaces.is_empty() {
+            self.awaited.keys().cloned().collect()
+        } else {
+            op.namespaces.clone()
+        };
         for name in &names {
             let wanted = self.awaited[name];
             let ending = if op.label_selector.is_empty() {

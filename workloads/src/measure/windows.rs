@@ -19,19 +19,8 @@ const MS: u64 = 1_000_000;
 /// Upstream's interval is the longest window.
 const WINDOW_MAX_NS: u64 = 1000 * MS;
 /// Round lengths, shortest first. Below half a millisecond a window holds too few batches.
-const WINDOWS_NS: [u64; 11] = [
-    MS / 2,
-    MS,
-    2 * MS,
-    5 * MS,
-    10 * MS,
-    20 * MS,
-    50 * MS,
-    100 * MS,
-    200 * MS,
-    500 * MS,
-    WINDOW_MAX_NS,
-];
+const WINDOWS_NS: [u64; 11] =
+    [MS / 2, MS, 2 * MS, 5 * MS, 10 * MS, 20 * MS, 50 * MS, 100 * MS, 200 * MS, 500 * MS, WINDOW_MAX_NS];
 /// Windows a run is cut into, about.
 const WINDOWS_WANTED: u64 = 40;
 
@@ -82,7 +71,14 @@ mod tests {
 
     #[test]
     fn windows_are_round_and_about_forty() {
-        let cases = [(1, MS / 2), (10 * MS, MS / 2), (40 * MS, MS), (100 * MS, 2 * MS), (10_000 * MS, 200 * MS), (500_000 * MS, 1000 * MS)];
+        let cases = [
+            (1, MS / 2),
+            (10 * MS, MS / 2),
+            (40 * MS, MS),
+            (100 * MS, 2 * MS),
+            (10_000 * MS, 200 * MS),
+            (500_000 * MS, 1000 * MS),
+        ];
         for (elapsed_ns, window_ns) in cases {
             assert_eq!(window_for(elapsed_ns), window_ns, "run of {elapsed_ns} ns");
         }

@@ -107,7 +107,7 @@ pub enum StepProblem {
     Field { op: String, field: &'static str, expected: &'static str },
     /// An object the engine cannot read.
     #[error(transparent)]
-    Convert(#[from] ConvertError),
+    Convert(Box<ConvertError>),
     /// A pod without a node among the bound ones.
     #[error("pod {pod} has no spec.nodeName; only bound pods stand in `cluster.pods` and `updatePod`")]
     NotBound { pod: String },
@@ -123,4 +123,10 @@ pub enum StepProblem {
     /// The same thing twice.
     #[error("{object} exists already; was an earlier step left out?")]
     Exists { object: String },
+}
+
+impl From<ConvertError> for StepProblem {
+    fn from(error: ConvertError) -> StepProblem {
+        StepProblem::Convert(Box::new(error))
+    }
 }

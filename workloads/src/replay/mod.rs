@@ -24,8 +24,8 @@ mod state;
 use std::path::Path;
 
 pub use document::{
-    Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord, PreemptionRecord,
-    RejectionRecord, ScheduleRecord, Step, StorageObject, Trace, VolumesRecord,
+    Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
+    PreemptionRecord, RejectionRecord, ScheduleRecord, Step, StorageObject, Trace, VolumesRecord,
 };
 pub use error::{ReplayError, StepProblem};
 pub use read::{parse_trace, read_trace};

@@ -25,9 +25,7 @@ fn unschedulable(record: &mut ScheduleRecord) -> Option<&mut NodeRecord> {
 
 /// Changes what `change` gets to see, if there is something to see.
 fn if_some<T>(found: Option<T>, change: impl FnOnce(T)) -> bool {
-    let is_some = found.is_some();
-    found.into_iter().for_each(change);
-    is_some
+    found.map(change).is_some()
 }
 
 const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
@@ -271,14 +269,14 @@ fn a_difference_prints_in_full() {
     let mut trace = committed_trace("images-10");
     let corrupt = |record: &mut ScheduleRecord| {
         let score = feasible(record).and_then(|node| node.scores.get_mut("ImageLocality"));
-        if_some(score, |score| *score = 77)
+        if_some(score, |score| *score = 777)
     };
     let at = corrupt_first(&mut trace, corrupt).expect("some pod is scored");
     let report = replay(&trace).expect("the trace is sound");
     let [difference] = report.differences.as_slice() else { panic!("{:?}", report.differences) };
     let What::Score { node, .. } = &difference.what else { panic!("{difference}") };
     let expected = format!(
-        "step {at}: pod {}: nodes[{node}].scores.ImageLocality: recorded 77, ours {}",
+        "step {at}: pod {}: nodes[{node}].scores.ImageLocality: recorded 777, ours {}",
         difference.pod, difference.ours
     );
     assert_eq!(difference.to_string(), expected);
