@@ -22,9 +22,9 @@ id! {
     Symbol
 }
 id! {
-    /// A node the engine knows, from its arrival to its removal. The id of a removed node is
-    /// given out again, so nothing may keep it beyond the removal event. Where the node stands in
-    /// the columns is its row, which changes whenever the node list changes.
+    /// A node's name, from its first mention on. Never stale: a node that leaves and comes back has
+    /// the same id. Where the node stands in the columns is its row, which changes whenever the node
+    /// list changes.
     NodeId
 }
 id! {

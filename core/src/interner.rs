@@ -144,8 +144,10 @@ pub const NO_IMAGES: ImageSetId = ImageSetId(0);
 impl Vocabulary {
     /// The id of a label set.
     pub fn label_set(&mut self, labels: &Labels) -> LabelSetId {
-        let mut pairs: Vec<(Symbol, Symbol)> =
-            labels.iter().map(|(key, value)| (self.symbols.intern(key), self.symbols.intern(value))).collect();
+        let mut pairs: Vec<(Symbol, Symbol)> = labels
+            .iter()
+            .map(|(key, value)| (self.symbols.intern(key), self.symbols.intern(value)))
+            .collect();
         pairs.sort_unstable();
         LabelSetId(self.label_sets.intern(pairs.into()))
     }

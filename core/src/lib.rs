@@ -21,4 +21,6 @@ pub mod queue;
 pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
+#[cfg(test)]
+mod twin;
 pub mod world;

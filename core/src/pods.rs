@@ -37,6 +37,9 @@ pub enum PodState {
 
 const NONE: u32 = u32::MAX;
 
+/// The number of no ticket.
+pub const NO_TICKET: u32 = 0;
+
 /// One pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PodRow {
@@ -50,6 +53,8 @@ pub struct PodRow {
     pub class: ClassId,
     /// Attempts so far.
     pub attempts: u32,
+    /// The number of its last ticket in the active queue, or [`NO_TICKET`].
+    pub ticket: u32,
     /// The condition last written for it, 0 for none.
     pub condition: u32,
     node: u32,
@@ -86,6 +91,7 @@ impl PodTable {
             created_ns,
             class,
             attempts: 0,
+            ticket: NO_TICKET,
             condition: 0,
             node: NONE,
             next_on_node: NONE,
@@ -131,6 +137,8 @@ impl PodTable {
         let row = self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is taken off its node before it is forgotten");
         self.by_uid.remove(&row.uid);
+        // The row keeps its last state until it is given out again: no place in the queue is its.
+        self.rows[id.index()].ticket = NO_TICKET;
         self.free.push(id);
     }
 

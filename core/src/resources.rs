@@ -226,7 +226,16 @@ mod tests {
     #[test]
     fn name_parts_end_in_letters_or_digits_and_stay_short() {
         let long = "a".repeat(64);
-        let cases = [("a", true), ("a-b", true), ("a_.b", true), ("-a", false), ("a-", false), ("", false), (long.as_str(), false), ("a b", false)];
+        let cases = [
+            ("a", true),
+            ("a-b", true),
+            ("a_.b", true),
+            ("-a", false),
+            ("a-", false),
+            ("", false),
+            (long.as_str(), false),
+            ("a b", false),
+        ];
         for (text, valid) in cases {
             assert_eq!(is_name_part(text), valid, "text: {text:?}");
         }

@@ -16,7 +16,7 @@ use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::{NodeInput, PodInput};
-use crate::pods::PodState;
+use crate::pods::{NO_TICKET, PodState};
 use crate::queue::active::{ActiveQueue, Ticket};
 use crate::world::World;
 
@@ -108,6 +108,7 @@ pub struct Scheduler {
     profile: Profile,
     engine: Engine,
     active: ActiveQueue,
+    tickets: u32,
     unschedulable: Vec<(PodId, PodUid)>,
     calls: Vec<ApiCall>,
     conditions: Conditions,
@@ -155,6 +156,7 @@ impl Scheduler {
             profile,
             engine: Engine::new(settings),
             active: ActiveQueue::default(),
+            tickets: NO_TICKET,
             unschedulable: Vec::new(),
             calls: Vec::new(),
             conditions: Conditions::default(),
@@ -235,7 +237,8 @@ impl Scheduler {
             return PodState::Foreign;
         }
         let holds_back = |plugin: &dyn PreEnqueuePlugin| plugin.pre_enqueue(&self.world, class).is_some();
-        let gated = self.profile.plugins().iter().filter_map(|plugin| plugin.as_pre_enqueue()).any(holds_back);
+        let gated =
+            self.profile.plugins().iter().filter_map(|plugin| plugin.as_pre_enqueue()).any(holds_back);
         if gated { PodState::Gated } else { PodState::Queued }
     }
 
@@ -346,7 +349,8 @@ impl Scheduler {
     #[must_use]
     pub fn waiting_reasons(&self, limit: usize) -> Vec<(String, usize)> {
         let mut reasons: FxHashMap<String, usize> = FxHashMap::default();
-        let by_id: FxHashMap<u32, &Arc<str>> = self.conditions.by_text.iter().map(|(text, &id)| (id, text)).collect();
+        let by_id: FxHashMap<u32, &Arc<str>> =
+            self.conditions.by_text.iter().map(|(text, &id)| (id, text)).collect();
         for pod in self.world.pods().in_state(PodState::Unschedulable) {
             let id = self.world.pods().get(pod).condition;
             let text = by_id.get(&id).map_or("not tried yet", |text| text.as_ref());
@@ -359,7 +363,9 @@ impl Scheduler {
             *reasons.entry(text.unwrap_or_default()).or_default() += 1;
         }
         let mut sorted: Vec<(String, usize)> = reasons.into_iter().collect();
-        sorted.sort_by(|(text, count), (other_text, other)| other.cmp(count).then_with(|| text.cmp(other_text)));
+        sorted.sort_by(|(text, count), (other_text, other)| {
+            other.cmp(count).then_with(|| text.cmp(other_text))
+        });
         sorted.truncate(limit);
         sorted
     }
@@ -374,11 +380,14 @@ impl Scheduler {
     }
 
     fn push(&mut self, pod: PodId, now_ns: u64) {
+        // Around once in 2^32 tickets; a leftover does not live that long.
+        self.tickets = self.tickets.checked_add(1).unwrap_or(NO_TICKET + 1);
         let row = self.world.pods_mut().get_mut(pod);
         row.queued_ns = now_ns;
+        row.ticket = self.tickets;
         let class = row.class;
         let priority = self.world.class(class).priority;
-        self.active.push(priority, Ticket { pod, queued_ns: now_ns });
+        self.active.push(priority, Ticket { pod, number: self.tickets });
     }
 
     fn pop(&mut self) -> Option<PodId> {
@@ -386,7 +395,7 @@ impl Scheduler {
             let ticket = self.active.pop()?;
             let row = self.world.pods().get(ticket.pod);
             // Tickets of pods that left the queue some other way are skipped.
-            if row.state == PodState::Queued && row.queued_ns == ticket.queued_ns {
+            if row.state == PodState::Queued && row.ticket == ticket.number {
                 return Some(ticket.pod);
             }
         }
@@ -411,3 +420,6 @@ impl Scheduler {
         *self.counts.of(state) += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,12 +106,13 @@ impl PodClass {
         let affinity = pod.node_affinity.as_ref();
         let required = affinity.and_then(|affinity| affinity.required.as_deref());
         let nonzero = Amounts::from_list(&requests::placed_nonzero(pod), vocabulary);
+        let node_name = pod.node_name.as_deref().filter(|name| !name.is_empty());
         PodClass {
             input: Arc::clone(input),
             namespace: vocabulary.symbols.intern(&pod.namespace),
             labels: vocabulary.label_set(&pod.labels),
             priority: pod.priority,
-            node_name: pod.node_name.as_deref().map(|name| vocabulary.symbols.intern(name)),
+            node_name: node_name.map(|name| vocabulary.symbols.intern(name)),
             pending: Amounts::from_list(&requests::pending(pod), vocabulary),
             scored: Amounts::from_list(&requests::scored(pod), vocabulary),
             balanced: Amounts::from_list(&requests::balanced(pod), vocabulary),
@@ -127,7 +128,11 @@ impl PodClass {
                 .map(|terms| PreferredTerms::compile(terms, vocabulary)),
             host_ports: host_ports(pod, vocabulary),
             images: images(pod, vocabulary),
-            scheduling_gates: pod.scheduling_gates.iter().map(|gate| vocabulary.symbols.intern(gate)).collect(),
+            scheduling_gates: pod
+                .scheduling_gates
+                .iter()
+                .map(|gate| vocabulary.symbols.intern(gate))
+                .collect(),
         }
     }
 
@@ -156,7 +161,8 @@ fn host_ports(pod: &PodInput, vocabulary: &mut Vocabulary) -> Box<[HostPort]> {
 
 /// Upstream: imagelocality/image_locality.go `sumImageScores`, `normalizedImageName`.
 fn images(pod: &PodInput, vocabulary: &mut Vocabulary) -> Box<[Symbol]> {
-    let containers = pod.init_containers.iter().chain(&pod.containers).map(|container| container.image.as_str());
+    let containers =
+        pod.init_containers.iter().chain(&pod.containers).map(|container| container.image.as_str());
     let volumes = pod.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSourceInput::Image { reference } => Some(reference.as_str()),
         _ => None,

@@ -19,7 +19,10 @@ use crate::resources::{DEFAULT_CPU_REQUEST_MILLI, DEFAULT_MEMORY_REQUEST_BYTES};
 /// What Filter compares with a node's free amounts.
 #[must_use]
 pub fn pending(pod: &PodInput) -> ResourceList {
-    pod_requests(pod, Rule { status: Status::Ignore, pod_level: PodLevel::Apply, defaults: &ResourceList::new() })
+    pod_requests(
+        pod,
+        Rule { status: Status::Ignore, pod_level: PodLevel::Apply, defaults: &ResourceList::new() },
+    )
 }
 
 /// What NodeResourcesFit's score adds to a node's use. It skips pod-level resources: upstream
@@ -38,7 +41,10 @@ pub fn balanced(pod: &PodInput) -> ResourceList {
 /// What the pod occupies on its node.
 #[must_use]
 pub fn placed(pod: &PodInput) -> ResourceList {
-    pod_requests(pod, Rule { status: Status::Use, pod_level: PodLevel::Apply, defaults: &ResourceList::new() })
+    pod_requests(
+        pod,
+        Rule { status: Status::Use, pod_level: PodLevel::Apply, defaults: &ResourceList::new() },
+    )
 }
 
 /// What the pod occupies when every container counts as asking for something.
@@ -123,11 +129,15 @@ fn container_requests(pod: &PodInput, rule: Rule<'_>) -> ResourceList {
     }
     let status = &pod.resource_status;
     // A resize that can never happen counts by what runs, not by what was asked for.
-    let fallback = |container| -> Option<&ResourceList> { if status.resize_infeasible { None } else { requests_of(container) } };
+    let fallback = |container| -> Option<&ResourceList> {
+        if status.resize_infeasible { None } else { requests_of(container) }
+    };
     let (allocated, actual) = match (&status.allocated, &status.requests) {
         (Some(allocated), Some(actual)) if status.has_resources => (allocated.clone(), actual.clone()),
         _ => (
-            aggregate(pod, rule.defaults, |container| allocated_of(container).or_else(|| fallback(container))),
+            aggregate(pod, rule.defaults, |container| {
+                allocated_of(container).or_else(|| fallback(container))
+            }),
             aggregate(pod, rule.defaults, |container| {
                 actual_of(container).or_else(|| allocated_of(container)).or_else(|| fallback(container))
             }),

@@ -38,7 +38,9 @@ impl Requirement {
             [only] => parse_go_int(only),
             _ => None,
         };
-        let mut symbols = || -> Box<[Symbol]> { input.values.iter().map(|value| vocabulary.symbols.intern(value)).collect() };
+        let mut symbols = || -> Box<[Symbol]> {
+            input.values.iter().map(|value| vocabulary.symbols.intern(value)).collect()
+        };
         let test = match input.operator.as_str() {
             "In" if !input.values.is_empty() => Test::In(symbols()),
             "NotIn" if !input.values.is_empty() => Test::NotIn(symbols()),

@@ -198,7 +198,16 @@ mod tests {
 
     #[test]
     fn chunks_follow_upstreams_rule() {
-        let cases = [(0, 16, 1), (1, 16, 1), (10, 16, 1), (100, 16, 7), (5000, 16, 70), (5000, 64, 70), (5000, 128, 40), (1000, 1, 31)];
+        let cases = [
+            (0, 16, 1),
+            (1, 16, 1),
+            (10, 16, 1),
+            (100, 16, 7),
+            (5000, 16, 70),
+            (5000, 64, 70),
+            (5000, 128, 40),
+            (1000, 1, 31),
+        ];
         for (rows, parallelism, expected) in cases {
             assert_eq!(chunk_size_for(rows, parallelism), expected, "{rows} rows, {parallelism} ways");
         }

@@ -115,7 +115,8 @@ impl Engine {
         }
     }
 
-    /// Where the next search starts. Upstream: `nextStartNodeIndex`.
+    /// Where the next search starts: an index into whatever list it searches, modulo its length.
+    /// Upstream: `nextStartNodeIndex`.
     #[must_use]
     pub fn next_start(&self) -> usize {
         self.next_start
@@ -132,6 +133,13 @@ impl Engine {
         self.entries.iter().map(Entry::memory_bytes).sum()
     }
 
+    /// What is kept about a class.
+    #[cfg(test)]
+    pub(crate) fn entry_of(&self, class: ClassId) -> Option<&Entry> {
+        let at = *self.entry_of_class.get(class.index())?;
+        self.entries.get(at as usize)
+    }
+
     /// Decides for a pod of `class`. The world's rows must be settled.
     pub fn decide<P: Probe>(
         &mut self,
@@ -145,7 +153,6 @@ impl Engine {
         if node_count == 0 {
             return Decision::Unschedulable(Arc::default());
         }
-        self.next_start %= node_count;
         self.entries[at].refresh(world, profile);
         if self.settings.class_cache == ClassCache::Off {
             self.entries[at].forget_rows();
@@ -184,7 +191,13 @@ impl Engine {
     }
 
     /// All nodes are eligible: the first K feasible rows from the start index on.
-    fn decide_wide<P: Probe>(&mut self, at: usize, world: &World, profile: &Profile, probe: &mut P) -> Decision {
+    fn decide_wide<P: Probe>(
+        &mut self,
+        at: usize,
+        world: &World,
+        profile: &Profile,
+        probe: &mut P,
+    ) -> Decision {
         let search = self.search(at, world, profile);
         self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
         probe.mark(Mark::Filter);
@@ -216,8 +229,9 @@ impl Engine {
     /// Fills `sample` with the first K feasible rows in rotation order.
     fn search(&mut self, at: usize, world: &World, profile: &Profile) -> Search {
         let node_count = world.nodes().node_count();
-        let wanted = feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count);
-        let start = self.next_start;
+        let wanted = nodes_to_find(profile, node_count);
+        // The list may have become shorter since the index was set.
+        let start = self.next_start % node_count;
         self.sample.clear();
         let mut found = 0;
         let mut evaluated = 0;
@@ -337,15 +351,22 @@ impl Engine {
         take_best(rows, totals, *settings, draws)
     }
 
-    /// Only a few rows are eligible: each is evaluated on its own, in rotation order.
-    fn decide_narrow<P: Probe>(&mut self, at: usize, world: &World, profile: &Profile, probe: &mut P) -> Decision {
+    /// Only a few rows are eligible: each is evaluated on its own. The start index applies to the
+    /// list of these rows, as upstream applies it to whichever list it searches.
+    fn decide_narrow<P: Probe>(
+        &mut self,
+        at: usize,
+        world: &World,
+        profile: &Profile,
+        probe: &mut P,
+    ) -> Decision {
         let node_count = world.nodes().node_count();
         let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
             unreachable!("the caller looked")
         };
         let plan = &self.entries[at].plan;
         let class = world.class(self.entries[at].class);
-        let wanted = feasible_nodes_to_find(profile.percentage_of_nodes_to_score, eligible.len());
+        let wanted = nodes_to_find(profile, eligible.len());
         let mut evaluated = 0;
         self.rows.clear();
         for turn in 0..eligible.len() {
@@ -384,6 +405,14 @@ impl Engine {
         let class = world.class(self.entries[at].class);
         self.entries[at].diagnosis(|plan| diagnose(world, profile, class, plan))
     }
+}
+
+/// Upstream: schedule_one.go `hasScoring`. When nothing scores, the first feasible node will do.
+fn nodes_to_find(profile: &Profile, node_count: usize) -> usize {
+    if profile.scores().is_empty() {
+        return 1;
+    }
+    feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
 }
 
 #[derive(Clone, Copy)]

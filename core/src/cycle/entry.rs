@@ -201,7 +201,9 @@ impl Entry {
             let word = word as usize;
             // Whole words are scored, so that their best can be kept.
             let wanted = if bits == 0 { 0 } else { self.feasible[word] & !self.scored[word] };
-            scratch.rows.extend(BitRows::new(word, wanted).map(|row| u32::try_from(row).expect("rows fit u32")));
+            scratch
+                .rows
+                .extend(BitRows::new(word, wanted).map(|row| u32::try_from(row).expect("rows fit u32")));
             self.scored[word] |= wanted;
         }
         if scratch.rows.is_empty() {

@@ -108,7 +108,9 @@ fn score(world: &World, profile: &Profile, class: ClassId, plan: &Plan, nodes: &
         .filter(|(_, node)| node.is_feasible())
         .map(|(row, _)| u32::try_from(row).expect("rows fit u32"))
         .collect();
-    for &(plugin, weight) in profile.scores().iter().filter(|(plugin, _)| !plan.skipped_scores.contains(plugin)) {
+    for &(plugin, weight) in
+        profile.scores().iter().filter(|(plugin, _)| !plan.skipped_scores.contains(plugin))
+    {
         let score = profile.score(plugin);
         let mut raw = vec![0; rows.len()];
         score.score(world, world.class(class), &rows, &mut raw);

@@ -18,3 +18,6 @@ pub mod plan;
 pub mod probe;
 pub mod sampling;
 pub mod select;
+
+#[cfg(test)]
+mod tests;

@@ -107,8 +107,12 @@ impl Plan {
                     continue;
                 }
                 PreFilter::Reject(code, reason) => {
-                    let scope =
-                        Scope::Rejected { plugin: Some(profile.name(plugin)), code, reason, named_by: Vec::new() };
+                    let scope = Scope::Rejected {
+                        plugin: Some(profile.name(plugin)),
+                        code,
+                        reason,
+                        named_by: Vec::new(),
+                    };
                     if code == Code::UnschedulableAndUnresolvable {
                         return scope;
                     }

@@ -45,8 +45,11 @@ impl Diagnosis {
         if let Some(reason) = &self.pre_filter {
             return format!("{head} {}.", reason.text(vocabulary));
         }
-        let mut parts: Vec<String> =
-            self.reasons.iter().map(|(reason, count)| format!("{count} {}", reason.text(vocabulary))).collect();
+        let mut parts: Vec<String> = self
+            .reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} {}", reason.text(vocabulary)))
+            .collect();
         if parts.is_empty() {
             return head;
         }
@@ -82,6 +85,9 @@ mod tests {
 
     #[test]
     fn an_empty_cluster_says_so() {
-        assert_eq!(Diagnosis::default().message(&Vocabulary::default()), "no nodes available to schedule pods");
+        assert_eq!(
+            Diagnosis::default().message(&Vocabulary::default()),
+            "no nodes available to schedule pods"
+        );
     }
 }

@@ -207,12 +207,42 @@ mod tests {
             expected: &'static [i64],
         }
         let cases = [
-            Case { name: "highest", normalization: Normalization::Highest, scores: &[1, 2, 3, 4], expected: &[25, 50, 75, 100] },
-            Case { name: "lowest", normalization: Normalization::Lowest, scores: &[1, 2, 3, 4], expected: &[75, 50, 25, 0] },
-            Case { name: "all zero stays zero", normalization: Normalization::Highest, scores: &[0, 0], expected: &[0, 0] },
-            Case { name: "all zero is best when low is good", normalization: Normalization::Lowest, scores: &[0, 0], expected: &[100, 100] },
-            Case { name: "division truncates", normalization: Normalization::Highest, scores: &[1000, 10, 20, 30], expected: &[100, 1, 2, 3] },
-            Case { name: "division truncates before the inversion", normalization: Normalization::Lowest, scores: &[3, 1], expected: &[0, 67] },
+            Case {
+                name: "highest",
+                normalization: Normalization::Highest,
+                scores: &[1, 2, 3, 4],
+                expected: &[25, 50, 75, 100],
+            },
+            Case {
+                name: "lowest",
+                normalization: Normalization::Lowest,
+                scores: &[1, 2, 3, 4],
+                expected: &[75, 50, 25, 0],
+            },
+            Case {
+                name: "all zero stays zero",
+                normalization: Normalization::Highest,
+                scores: &[0, 0],
+                expected: &[0, 0],
+            },
+            Case {
+                name: "all zero is best when low is good",
+                normalization: Normalization::Lowest,
+                scores: &[0, 0],
+                expected: &[100, 100],
+            },
+            Case {
+                name: "division truncates",
+                normalization: Normalization::Highest,
+                scores: &[1000, 10, 20, 30],
+                expected: &[100, 1, 2, 3],
+            },
+            Case {
+                name: "division truncates before the inversion",
+                normalization: Normalization::Lowest,
+                scores: &[3, 1],
+                expected: &[0, 67],
+            },
             Case { name: "none", normalization: Normalization::None, scores: &[7], expected: &[7] },
             Case { name: "no nodes", normalization: Normalization::Highest, scores: &[], expected: &[] },
         ];

@@ -64,7 +64,9 @@ impl Reason {
             Reason::Owned(text) => Cow::Borrowed(text),
             Reason::Insufficient(ResourceKind::Cpu) => Cow::Borrowed("Insufficient cpu"),
             Reason::Insufficient(ResourceKind::Memory) => Cow::Borrowed("Insufficient memory"),
-            Reason::Insufficient(ResourceKind::EphemeralStorage) => Cow::Borrowed("Insufficient ephemeral-storage"),
+            Reason::Insufficient(ResourceKind::EphemeralStorage) => {
+                Cow::Borrowed("Insufficient ephemeral-storage")
+            }
             Reason::Insufficient(ResourceKind::Scalar(id)) => {
                 Cow::Owned(format!("Insufficient {}", vocabulary.scalar_name(*id)))
             }

@@ -142,8 +142,8 @@ impl Default for Profile {
 ///
 /// Differs: upstream runs workers side by side, so that how far it looks beyond the last node it
 /// needs is a matter of luck. Here the search ends with that node, and the feasible nodes are the
-/// first in rotation order. When PreFilter names nodes, upstream looks at them in random order;
-/// here they keep their place in the rotation.
+/// first in rotation order. When PreFilter names nodes, upstream makes a list of them in random
+/// order and applies the start index to that; here the list is in the order of the node list.
 #[must_use]
 pub fn schedule(
     profile: &Profile,
@@ -250,7 +250,7 @@ pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
     (wanted as usize).max(FEASIBLE_NODES_MIN)
 }
 
-fn pre_filter(plugin: &str, profile: &Profile, pod: &PodInput) -> PreFilter {
+pub(crate) fn pre_filter(plugin: &str, profile: &Profile, pod: &PodInput) -> PreFilter {
     match plugin {
         node_name::NAME => node_name::pre_filter(pod),
         node_affinity::NAME => node_affinity::pre_filter(pod, profile.added_affinity.as_ref()),
@@ -259,7 +259,7 @@ fn pre_filter(plugin: &str, profile: &Profile, pod: &PodInput) -> PreFilter {
     }
 }
 
-fn filter(plugin: &str, profile: &Profile, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub(crate) fn filter(plugin: &str, profile: &Profile, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
     match plugin {
         node_name::NAME => node_name::filter(pod, node),
         node_unschedulable::NAME => node_unschedulable::filter(pod, node),
@@ -288,18 +288,18 @@ fn go_list(names: &BTreeSet<&'static str>) -> String {
 fn find_feasible(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput, decision: &mut Decision) {
     let node_count = cluster.nodes.len();
     let start = decision.next_start;
-    let candidates: Vec<&NaiveNode> = (0..node_count)
-        .map(|offset| &cluster.nodes[(start + offset) % node_count])
-        .filter(|node| {
-            let names = decision.pre_filter.nodes.as_ref();
-            names.is_none_or(|names| names.contains(&node.input.name))
-        })
+    let names = decision.pre_filter.nodes.as_ref();
+    let candidates: Vec<&NaiveNode> = cluster
+        .nodes
+        .iter()
+        .filter(|node| names.is_none_or(|names| names.contains(&node.input.name)))
         .collect();
     let wanted = feasible_nodes_to_find(profile, candidates.len());
-    for node in candidates {
+    for offset in 0..candidates.len() {
         if decision.feasible.len() == wanted {
             break;
         }
+        let node = candidates[(start + offset) % candidates.len()];
         let name = node.input.name.clone();
         let rejections = all_rejections(profile, pod, node, &decision.pre_filter.skip);
         match rejections.into_iter().next() {
@@ -350,7 +350,7 @@ fn fit_error(decision: &Decision, node_count: usize) -> String {
     format!("0/{node_count} nodes are available: {parts}.")
 }
 
-fn skipped_scores(profile: &Profile, pod: &PodInput) -> BTreeSet<&'static str> {
+pub(crate) fn skipped_scores(profile: &Profile, pod: &PodInput) -> BTreeSet<&'static str> {
     let added = profile.added_affinity.as_ref();
     let is_skipped = |plugin: &str| match plugin {
         node_affinity::NAME => node_affinity::pre_score(pod, added) == Ok(PreScore::Skip),
@@ -391,7 +391,13 @@ fn score_nodes(
     Ok(scores)
 }
 
-fn score(plugin: &str, profile: &Profile, cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> i64 {
+pub(crate) fn score(
+    plugin: &str,
+    profile: &Profile,
+    cluster: &NaiveCluster,
+    pod: &PodInput,
+    node: &NaiveNode,
+) -> i64 {
     match plugin {
         taint_toleration::NAME => taint_toleration::score(pod, node),
         node_affinity::NAME => node_affinity::score(pod, profile.added_affinity.as_ref(), node),

@@ -34,7 +34,11 @@ impl ImageLocality {
 }
 
 /// An image that is on few nodes counts less, so that pods do not pile up there.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "upstream's own float arithmetic")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "upstream's own float arithmetic"
+)]
 fn scaled(state: ImageState, node_count: usize) -> i64 {
     let spread = f64::from(state.node_count) / node_count as f64;
     (state.size_bytes as f64 * spread) as i64

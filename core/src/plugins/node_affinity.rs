@@ -7,6 +7,8 @@ use crate::framework::plugin::{
     FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
 use crate::framework::status::{Code, Reason};
+use crate::input::NodeAffinityInput;
+use crate::interner::Vocabulary;
 use crate::world::World;
 
 const REASON_POD: Reason = Reason::Text("node(s) didn't match Pod's node affinity/selector");
@@ -23,19 +25,29 @@ pub struct NodeAffinity {
 }
 
 impl NodeAffinity {
+    /// A plugin with `addedAffinity`. An empty list of preferences is none at all, an empty list
+    /// of required terms matches no node.
+    #[must_use]
+    pub fn with_added(added: &NodeAffinityInput, vocabulary: &mut Vocabulary) -> NodeAffinity {
+        let preferred = added.preferred.as_deref().filter(|terms| !terms.is_empty());
+        NodeAffinity {
+            added_required: added.required.as_deref().map(|terms| NodeSelector::compile(terms, vocabulary)),
+            added_preferred: preferred.map(|terms| PreferredTerms::compile(terms, vocabulary)),
+        }
+    }
+
     fn matches_added(&self, world: &World, row: usize) -> bool {
         let columns = world.nodes().columns();
-        self.added_required
-            .as_ref()
-            .is_none_or(|selector| selector.matches(columns.name[row], columns.label_set[row], &world.vocabulary))
+        self.added_required.as_ref().is_none_or(|selector| {
+            selector.matches(columns.name[row], columns.label_set[row], &world.vocabulary)
+        })
     }
 
     fn matches_pod(world: &World, class: &PodClass, row: usize) -> bool {
         let columns = world.nodes().columns();
-        class
-            .required_node_affinity
-            .as_ref()
-            .is_none_or(|affinity| affinity.matches(columns.name[row], columns.label_set[row], &world.vocabulary))
+        class.required_node_affinity.as_ref().is_none_or(|affinity| {
+            affinity.matches(columns.name[row], columns.label_set[row], &world.vocabulary)
+        })
     }
 }
 

@@ -28,22 +28,18 @@ impl NodeResourcesBalancedAllocation {
     }
 
     fn score_row(&self, columns: &NodeColumns, class: &PodClass, row: usize) -> i64 {
-        let mut with = Fractions::default();
-        let mut without = Fractions::default();
-        for &kind in &self.resources {
-            let request = class.balanced.get(kind);
-            if request == 0 && matches!(kind, ResourceKind::Scalar(_)) {
-                continue;
-            }
-            let allocatable = columns.allocatable(kind, row);
-            if allocatable == 0 {
-                continue;
-            }
-            let used = columns.requested(kind, row);
-            with.push(used + request, allocatable);
-            without.push(used, allocatable);
-        }
-        improvement(with.evenness(), without.evenness())
+        let shares = |with_pod: i64| {
+            self.resources.iter().filter_map(move |&kind| {
+                let request = class.balanced.get(kind);
+                if request == 0 && matches!(kind, ResourceKind::Scalar(_)) {
+                    return None;
+                }
+                let allocatable = columns.allocatable(kind, row);
+                let used = columns.requested(kind, row) + with_pod * request;
+                (allocatable != 0).then(|| fraction(used, allocatable))
+            })
+        };
+        improvement(evenness(shares(1)), evenness(shares(0)))
     }
 }
 
@@ -53,29 +49,19 @@ fn improvement(with: i64, without: i64) -> i64 {
     MAX_NODE_SCORE / 2 + (MAX_NODE_SCORE / 2 + with - without) / 2
 }
 
-/// Shares of use, of at most as many resources as any configuration names.
-#[derive(Default)]
-struct Fractions {
-    values: Vec<f64>,
-}
-
-impl Fractions {
-    fn push(&mut self, used: i64, allocatable: i64) {
-        self.values.push(fraction(used, allocatable));
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "upstream's own float arithmetic")]
-    fn evenness(&self) -> i64 {
-        let count = self.values.len() as f64;
-        match self.values.as_slice() {
-            [one, other] => evenness_of_two(*one, *other),
-            values if values.len() > 2 => {
-                let mean = values.iter().sum::<f64>() / count;
-                let squares: f64 = values.iter().fold(0.0, |sum, value| sum + (value - mean) * (value - mean));
-                scaled((squares / count).sqrt())
-            }
-            _ => MAX_NODE_SCORE,
+/// Goes over the shares several times rather than keep them: a node is scored without allocating.
+#[allow(clippy::cast_precision_loss, reason = "upstream's own float arithmetic")]
+fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i64 {
+    let mut first = shares.clone();
+    match (first.next(), first.next(), first.next()) {
+        (Some(one), Some(other), None) => evenness_of_two(one, other),
+        (_, _, Some(_)) => {
+            let count = shares.clone().count() as f64;
+            let mean = shares.clone().sum::<f64>() / count;
+            let squares = shares.fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
+            scaled((squares / count).sqrt())
         }
+        _ => MAX_NODE_SCORE,
     }
 }
 
@@ -92,7 +78,11 @@ fn evenness_of_two(one: f64, other: f64) -> i64 {
 }
 
 #[inline]
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "upstream's own float arithmetic")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "upstream's own float arithmetic"
+)]
 fn scaled(deviation: f64) -> i64 {
     ((1.0 - deviation) * MAX_NODE_SCORE as f64) as i64
 }
@@ -114,7 +104,11 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
 
     /// A pod that requests none of the resources changes no balance.
     fn pre_score(&self, _: &World, class: &PodClass) -> PreScore {
-        if self.resources.iter().all(|&kind| class.balanced.get(kind) == 0) { PreScore::Skip } else { PreScore::Run }
+        if self.resources.iter().all(|&kind| class.balanced.get(kind) == 0) {
+            PreScore::Skip
+        } else {
+            PreScore::Run
+        }
     }
 
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {

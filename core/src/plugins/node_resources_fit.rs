@@ -6,7 +6,9 @@
 //! node and resource, 64 nodes a mask word.
 
 use crate::class::PodClass;
-use crate::framework::plugin::{FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin};
+use crate::framework::plugin::{
+    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin,
+};
 use crate::framework::status::{Code, Reason};
 use crate::interner::Vocabulary;
 use crate::resources::{ResourceKind, ScalarId, is_extended_resource, resource_kind};
@@ -50,8 +52,10 @@ impl ScoringStrategy {
 pub struct NodeResourcesFit {
     strategy: Strategy,
     resources: Vec<(ResourceKind, i64)>,
-    /// Columns of `ignoredResources` and `ignoredResourceGroups`.
+    /// Columns of `ignoredResources`.
     ignored: Vec<ScalarId>,
+    /// `ignoredResourceGroups`.
+    ignored_groups: Vec<String>,
 }
 
 impl NodeResourcesFit {
@@ -62,7 +66,12 @@ impl NodeResourcesFit {
             .iter()
             .filter_map(|(name, weight)| Some((resource_kind(name, vocabulary)?, *weight)))
             .collect();
-        NodeResourcesFit { strategy: strategy.strategy, resources, ignored: Vec::new() }
+        NodeResourcesFit {
+            strategy: strategy.strategy,
+            resources,
+            ignored: Vec::new(),
+            ignored_groups: Vec::new(),
+        }
     }
 
     /// Leaves extended resources out of Filter (`ignoredResources`).
@@ -75,8 +84,31 @@ impl NodeResourcesFit {
         self
     }
 
-    fn wanted_scalars<'a>(&'a self, class: &'a PodClass) -> impl Iterator<Item = (ScalarId, i64)> + 'a {
-        class.pending.scalars.iter().copied().filter(|(id, amount)| *amount > 0 && !self.ignored.contains(id))
+    /// Leaves all extended resources with these prefixes (the part before the `/`) out of Filter
+    /// (`ignoredResourceGroups`).
+    #[must_use]
+    pub fn ignoring_groups(mut self, groups: &[&str]) -> NodeResourcesFit {
+        self.ignored_groups.extend(groups.iter().map(|&group| group.to_owned()));
+        self
+    }
+
+    fn wanted_scalars<'a>(
+        &'a self,
+        world: &'a World,
+        class: &'a PodClass,
+    ) -> impl Iterator<Item = (ScalarId, i64)> + 'a {
+        let is_wanted = |id: ScalarId| !self.ignored.contains(&id) && !self.is_in_ignored_group(id, world);
+        class.pending.scalars.iter().copied().filter(move |&(id, amount)| amount > 0 && is_wanted(id))
+    }
+
+    /// Compares names, because a resource of the group may turn up later than the plugin.
+    fn is_in_ignored_group(&self, id: ScalarId, world: &World) -> bool {
+        if self.ignored_groups.is_empty() {
+            return false;
+        }
+        let name = world.vocabulary.scalar_name(id);
+        let group = name.split_once('/').map_or(name, |(group, _)| group);
+        self.ignored_groups.iter().any(|ignored| ignored == group) && is_extended_resource(name)
     }
 
     fn score_row(&self, columns: &NodeColumns, class: &PodClass, row: usize) -> i64 {
@@ -157,9 +189,11 @@ impl FilterPlugin for NodeResourcesFit {
                 keep_with_room(allocatable, requested, amount, first_word, words);
             }
         }
-        for (id, amount) in self.wanted_scalars(class) {
+        for (id, amount) in self.wanted_scalars(world, class) {
             match columns.scalar_slices(id) {
-                Some((allocatable, requested)) => keep_with_room(allocatable, requested, amount, first_word, words),
+                Some((allocatable, requested)) => {
+                    keep_with_room(allocatable, requested, amount, first_word, words)
+                }
                 None => words.fill(0),
             }
         }
@@ -181,7 +215,8 @@ impl FilterPlugin for NodeResourcesFit {
             (ResourceKind::Memory, want.memory_bytes),
             (ResourceKind::EphemeralStorage, want.ephemeral_bytes),
         ];
-        let scalars = self.wanted_scalars(class).map(|(id, amount)| (ResourceKind::Scalar(id), amount));
+        let scalars =
+            self.wanted_scalars(world, class).map(|(id, amount)| (ResourceKind::Scalar(id), amount));
         for (kind, amount) in fixed.into_iter().filter(|&(_, amount)| amount > 0).chain(scalars) {
             let allocatable = columns.allocatable(kind, row);
             if amount > allocatable - columns.requested(kind, row) {
@@ -242,8 +277,10 @@ impl ScorePlugin for NodeResourcesFit {
             let row = row as usize;
             let (cpu_score, has_cpu) =
                 default_share(columns.nonzero_cpu_milli[row] + cpu, columns.allocatable_cpu_milli[row]);
-            let (memory_score, has_memory) =
-                default_share(columns.nonzero_memory_bytes[row] + memory, columns.allocatable_memory_bytes[row]);
+            let (memory_score, has_memory) = default_share(
+                columns.nonzero_memory_bytes[row] + memory,
+                columns.allocatable_memory_bytes[row],
+            );
             *score = match has_cpu + has_memory {
                 2 => (cpu_score + memory_score) / 2,
                 _ => cpu_score + memory_score,
@@ -301,7 +338,11 @@ fn broken_line(shape: &[(i64, i64)], at: i64) -> i64 {
     }
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "upstream's own float arithmetic")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "upstream's own float arithmetic"
+)]
 fn round_half_away(total: i64, weights: i64) -> i64 {
     (total as f64 / weights as f64).round() as i64
 }
@@ -312,7 +353,8 @@ mod tests {
 
     #[test]
     fn quotient_equals_integer_division_at_the_edges() {
-        let edges = [0i64, 1, 2, 3, 99, 100, 101, 4000, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, i64::MAX / 100];
+        let edges =
+            [0i64, 1, 2, 3, 99, 100, 101, 4000, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, i64::MAX / 100];
         for &a in &edges {
             for &b in &edges[1..] {
                 assert_eq!(quotient(a, b), a / b, "{a} / {b}");

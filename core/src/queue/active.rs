@@ -1,23 +1,24 @@
 //! The active queue in PrioritySort's order: one first-in-first-out lane per priority.
 //!
-//! Pods enter with the time of entry, which never runs backwards, so within a priority the order
-//! of entry is the order of age and a push or pop costs no comparison of pods.
+//! Pods enter as time goes on, so within a priority the order of entry is the order of age and a
+//! push or pop costs no comparison of pods.
 //!
 //! A pod that leaves the cluster while queued stays in its lane until it is popped: whoever pops
-//! checks that the entry is still meant (its ticket is the time it was queued).
+//! checks that the entry is still meant (the pod's row has the number of its last ticket).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ids::PodId;
 
-/// A place in the queue. The pod's row says when it was queued last; an entry with another time is
-/// a leftover.
+/// A place in the queue. The pod's row has the number of its last ticket; an entry with another
+/// number is a leftover. Not the time: a row that is given to another pod within one tick of the
+/// clock would take over the leftover, and with it a place it is not entitled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// The pod.
     pub pod: PodId,
-    /// When it was queued.
-    pub queued_ns: u64,
+    /// Differs from ticket to ticket.
+    pub number: u32,
 }
 
 /// Pods ready to be tried.
@@ -32,7 +33,6 @@ impl ActiveQueue {
     /// Adds a pod behind all others of its priority.
     pub fn push(&mut self, priority: i32, ticket: Ticket) {
         let lane = self.lanes.entry(priority).or_default();
-        debug_assert!(lane.back().is_none_or(|last| last.queued_ns <= ticket.queued_ns));
         lane.push_back(ticket);
         self.len += 1;
     }
@@ -78,11 +78,15 @@ mod tests {
         for pod in 0..500 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let priority = i32::try_from(state >> 61).expect("three bits") - 4;
-            queue.push(priority, Ticket { pod: PodId(pod), queued_ns: u64::from(pod) });
+            queue.push(priority, Ticket { pod: PodId(pod), number: pod });
             reference.push((QueueKey { priority, queued_ns: u64::from(pod) }, pod));
         }
         reference.sort_by(|(one, _), (other, _)| {
-            if PrioritySort.less(*one, *other) { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
+            if PrioritySort.less(*one, *other) {
+                std::cmp::Ordering::Less
+            } else {
+                std::cmp::Ordering::Greater
+            }
         });
         let expected: Vec<u32> = reference.into_iter().map(|(_, pod)| pod).collect();
         let popped: Vec<u32> = std::iter::from_fn(|| queue.pop()).map(|ticket| ticket.pod.0).collect();

@@ -48,7 +48,11 @@ impl ImageStates {
     }
 
     /// A node that lists a name twice still counts once.
-    fn for_each_name(&mut self, images: &[NodeImage], mut apply: impl FnMut(&mut FxHashMap<Symbol, ImageState>, &NodeImage)) {
+    fn for_each_name(
+        &mut self,
+        images: &[NodeImage],
+        mut apply: impl FnMut(&mut FxHashMap<Symbol, ImageState>, &NodeImage),
+    ) {
         for (at, image) in images.iter().enumerate() {
             if images[..at].iter().all(|earlier| earlier.name != image.name) {
                 apply(&mut self.by_name, image);

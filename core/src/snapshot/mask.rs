@@ -173,7 +173,13 @@ mod tests {
 
     #[test]
     fn lowest_bits_keeps_the_first_of_a_word() {
-        let cases = [(0b1011_0100u64, 2, 0b0001_0100u64), (0, 3, 0), (u64::MAX, 64, u64::MAX), (u64::MAX, 0, 0), (0b1, 5, 0b1)];
+        let cases = [
+            (0b1011_0100u64, 2, 0b0001_0100u64),
+            (0, 3, 0),
+            (u64::MAX, 64, u64::MAX),
+            (u64::MAX, 0, 0),
+            (0b1, 5, 0b1),
+        ];
         for (bits, count, expected) in cases {
             assert_eq!(lowest_bits(bits, count), expected, "{bits:b} {count}");
         }

@@ -16,6 +16,8 @@ pub mod images;
 pub mod mask;
 pub mod order;
 pub mod ports;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashMap;
 
@@ -347,6 +349,8 @@ impl NodeSnapshot {
         let Some(row) = self.row_of(id) else { return };
         self.images.remove(vocabulary.images(self.columns.image_set[row]));
         let zone = std::mem::take(&mut self.slots[id.index()].zone);
+        // The zone's later nodes move up a turn, past nodes of other zones.
+        self.order_is_stale |= !self.order.has_one_zone();
         self.order.remove(id, &zone);
         self.slots[id.index()].row = ABSENT;
         let kept: Vec<usize> = (0..self.node_count()).filter(|&other| other != row).collect();
@@ -416,12 +420,18 @@ impl NodeSnapshot {
     /// Notes that something about a row changed.
     fn touch(&mut self, row: usize) {
         let limit = 2 * self.node_count() + 1024;
-        if self.changes.rows.len() >= limit {
-            let half = limit / 2;
-            self.changes.rows.drain(..half);
-            self.changes.base += half as u64;
+        let log = &mut self.changes;
+        if log.rows.len() >= limit {
+            // Nodes may have gone since the log was this long.
+            let half = log.rows.len() - limit / 2;
+            log.rows.drain(..half);
+            log.base += half as u64;
         }
-        self.changes.rows.push(u32::try_from(row).expect("rows fit u32"));
+        if log.rows.len() == log.rows.capacity() {
+            // All at once: cycles must not allocate as the log fills up.
+            log.rows.reserve_exact(limit - log.rows.len());
+        }
+        log.rows.push(u32::try_from(row).expect("rows fit u32"));
     }
 
     /// The sequence number of the next change.

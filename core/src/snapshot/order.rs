@@ -17,7 +17,8 @@ impl ZoneKey {
     /// Upstream: component-helpers/node/topology `GetZoneKey`.
     #[must_use]
     pub fn of(labels: &Labels) -> ZoneKey {
-        let either = |old: &str, new: &str| labels.get(old).or_else(|| labels.get(new)).cloned().unwrap_or_default();
+        let either =
+            |old: &str, new: &str| labels.get(old).or_else(|| labels.get(new)).cloned().unwrap_or_default();
         ZoneKey {
             region: either("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
             zone: either("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
@@ -84,6 +85,12 @@ impl NodeOrder {
             [(only, _)] => only == zone,
             _ => false,
         }
+    }
+
+    /// Whether nodes that stay keep their places when one leaves.
+    #[must_use]
+    pub fn has_one_zone(&self) -> bool {
+        self.zones.len() <= 1
     }
 
     /// Writes the whole order.

@@ -111,12 +111,18 @@ mod tests {
     #[test]
     fn conflicts_follow_wildcards_and_protocols() {
         let mut vocabulary = Vocabulary::default();
-        let mut port = |ip: &str, protocol: &str, number| HostPort::new(ip, protocol, number, &mut vocabulary);
+        let mut port =
+            |ip: &str, protocol: &str, number| HostPort::new(ip, protocol, number, &mut vocabulary);
         let cases = [
             (port("", "", 80), port("0.0.0.0", "TCP", 80), true, "empty means wildcard and TCP"),
             (port("127.0.0.1", "TCP", 80), port("", "TCP", 80), true, "one wildcard is enough"),
             (port("127.0.0.1", "TCP", 80), port("127.0.0.2", "TCP", 80), false, "different addresses"),
-            (port("::", "TCP", 80), port("127.0.0.1", "TCP", 80), false, "the IPv6 wildcard is a plain address"),
+            (
+                port("::", "TCP", 80),
+                port("127.0.0.1", "TCP", 80),
+                false,
+                "the IPv6 wildcard is a plain address",
+            ),
             (port("", "TCP", 80), port("", "UDP", 80), false, "different protocols"),
             (port("", "TCP", 80), port("", "TCP", 81), false, "different ports"),
         ];

@@ -1,0 +1,7 @@
+//! The engine against the naive twin: plugin by plugin, decision by decision, over histories, and
+//! however the work is cut up.
+
+mod chunking;
+mod decisions;
+mod histories;
+mod plugins;

@@ -1,0 +1,490 @@
+//! The state machine, one scenario at a time: what comes in, which calls come out, who is where.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::cycle::probe::NoProbe;
+use crate::cycle::select::TieBreak;
+use crate::input::{ContainerInput, ResourceList};
+use crate::quantity::Quantity;
+
+/// A scheduler, its clock, and all it ever asked for.
+struct Lab {
+    scheduler: Scheduler,
+    now_ns: u64,
+    calls: Vec<ApiCall>,
+}
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+fn node(name: &str, cpu: &str) -> NodeInput {
+    NodeInput {
+        name: name.to_owned(),
+        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
+        ..NodeInput::default()
+    }
+}
+
+fn pod(cpu: &str) -> PodInput {
+    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
+    PodInput { containers: vec![container], ..PodInput::default() }
+}
+
+fn priority(priority: i32) -> PodInput {
+    PodInput { priority, ..pod("1") }
+}
+
+impl Lab {
+    fn new(nodes: &[(&str, &str)]) -> Lab {
+        let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
+        let mut lab = Lab { scheduler: Scheduler::new(settings, 0), now_ns: 0, calls: Vec::new() };
+        for (name, cpu) in nodes {
+            lab.node(&node(name, cpu));
+        }
+        lab
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.now_ns += 1;
+        self.now_ns
+    }
+
+    fn node(&mut self, node: &NodeInput) {
+        let now_ns = self.tick();
+        self.scheduler.on_node(node, now_ns);
+    }
+
+    fn observe(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
+        let now_ns = self.tick();
+        let class = self.scheduler.compile(&Arc::new(spec));
+        let node = node.map(|name| self.scheduler.node_id(name));
+        self.scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns }, now_ns);
+    }
+
+    fn pod(&mut self, uid: u64, spec: PodInput) {
+        self.observe(uid, spec, None);
+    }
+
+    fn delete(&mut self, uid: u64) {
+        let now_ns = self.tick();
+        self.scheduler.on_pod_removed(PodUid(uid), now_ns);
+    }
+
+    fn fail_binding(&mut self, uid: u64) {
+        let now_ns = self.tick();
+        self.scheduler.on_bind_failed(PodUid(uid), now_ns);
+    }
+
+    /// Steps until idle; what was asked for, as text: `7 -> n1`, or `7: <condition>`.
+    fn run(&mut self) -> Vec<String> {
+        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        assert!(!self.scheduler.has_work());
+        let mut calls = Vec::new();
+        self.scheduler.take_calls(&mut calls);
+        assert_eq!(self.scheduler.call_count(), 0);
+        let text = |call: &ApiCall| match call {
+            ApiCall::Bind { pod, node } => {
+                format!("{} -> {}", pod.0, self.scheduler.world().node_name(*node))
+            }
+            ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
+        };
+        let texts = calls.iter().map(text).collect();
+        self.calls.append(&mut calls);
+        texts
+    }
+
+    fn state(&self, uid: u64) -> Option<PodState> {
+        let pods = self.scheduler.world().pods();
+        pods.find(PodUid(uid)).map(|pod| pods.get(pod).state)
+    }
+
+    /// Pods and requested milli-CPU on a node of the list.
+    fn load(&mut self, name: &str) -> Option<(i64, i64)> {
+        let id = self.scheduler.node_id(name);
+        let nodes = self.scheduler.world().nodes();
+        let row = nodes.row_of(id)?;
+        Some((nodes.columns().pod_count[row], nodes.columns().requested_cpu_milli[row]))
+    }
+
+    /// The counts always agree with the states.
+    #[track_caller]
+    fn check_counts(&self) {
+        let counts = self.scheduler.counts();
+        let pods = self.scheduler.world().pods();
+        let count = |state| pods.in_state(state).count();
+        let by_state = PodCounts {
+            queued: count(PodState::Queued),
+            gated: count(PodState::Gated),
+            unschedulable: count(PodState::Unschedulable),
+            assumed: count(PodState::Assumed),
+            bound: count(PodState::Bound),
+            foreign: count(PodState::Foreign),
+        };
+        assert_eq!(counts, by_state);
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check_counts();
+        }
+    }
+}
+
+const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu.";
+
+#[test]
+fn a_confirmed_binding_stays() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    lab.pod(7, pod("1"));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    assert_eq!(lab.state(7), Some(PodState::Assumed));
+    assert_eq!(lab.load("n1"), Some((1, 1000)), "an assumed pod counts");
+    lab.observe(7, pod("1"), Some("n1"));
+    assert_eq!(lab.state(7), Some(PodState::Bound));
+    assert_eq!(lab.load("n1"), Some((1, 1000)), "and counts once when it is confirmed");
+    assert_eq!(lab.run(), [""; 0]);
+}
+
+#[test]
+fn a_failed_binding_frees_the_node_and_tries_again() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(7, pod("1"));
+    lab.run();
+    lab.fail_binding(7);
+    assert_eq!(lab.state(7), Some(PodState::Queued));
+    assert_eq!(lab.load("n1"), Some((0, 0)));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.observe(7, pod("1"), Some("n1"));
+    lab.fail_binding(7);
+    assert_eq!(lab.state(7), Some(PodState::Bound), "the watch knew better than the answer");
+    lab.fail_binding(99);
+}
+
+#[test]
+fn a_failed_binding_wakes_those_who_wait_for_room() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("1"));
+    lab.pod(2, priority(-1));
+    assert_eq!(lab.run(), ["1 -> n1".to_owned(), format!("2: {NO_CPU}")]);
+    lab.fail_binding(1);
+    lab.delete(1);
+    assert_eq!(lab.run(), ["2 -> n1"]);
+}
+
+#[test]
+fn a_pod_deleted_while_queued_is_not_tried() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    lab.pod(1, pod("1"));
+    lab.pod(2, pod("1"));
+    lab.delete(1);
+    assert_eq!(lab.run(), ["2 -> n1"]);
+    assert_eq!(lab.state(1), None);
+    lab.delete(1);
+}
+
+#[test]
+fn a_pod_deleted_while_unschedulable_does_not_wake_up() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    assert_eq!(lab.run(), [format!("1: {NO_CPU}")]);
+    lab.delete(1);
+    lab.node(&node("n1", "4"));
+    assert_eq!(lab.run(), [""; 0]);
+    assert_eq!(lab.scheduler.counts(), PodCounts::default());
+}
+
+#[test]
+fn a_pod_deleted_while_assumed_or_bound_frees_its_room() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("1"));
+    lab.run();
+    lab.delete(1);
+    assert_eq!(lab.load("n1"), Some((0, 0)));
+    lab.fail_binding(1);
+    assert_eq!(lab.scheduler.counts(), PodCounts::default(), "the late answer is about nobody");
+    lab.pod(2, pod("1"));
+    assert_eq!(lab.run(), ["2 -> n1"]);
+    lab.observe(2, pod("1"), Some("n1"));
+    lab.delete(2);
+    assert_eq!(lab.load("n1"), Some((0, 0)));
+}
+
+/// The runtime reports a finished pod as removed.
+#[test]
+fn a_pod_that_finished_frees_room_for_one_that_waits() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.observe(1, pod("1"), Some("n1"));
+    lab.pod(2, pod("1"));
+    assert_eq!(lab.run(), [format!("2: {NO_CPU}")]);
+    lab.delete(1);
+    assert_eq!(lab.run(), ["2 -> n1"]);
+}
+
+/// A row is given out again: a place in the queue is not.
+#[test]
+fn a_new_pod_does_not_inherit_the_place_of_one_that_left() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    let same_time = |lab: &mut Lab| lab.now_ns = 100;
+    same_time(&mut lab);
+    lab.pod(1, priority(9));
+    same_time(&mut lab);
+    lab.delete(1);
+    same_time(&mut lab);
+    lab.pod(2, priority(5));
+    same_time(&mut lab);
+    lab.pod(3, priority(1));
+    lab.delete(2);
+    same_time(&mut lab);
+    lab.pod(4, priority(0));
+    assert_eq!(lab.run(), ["3 -> n1", "4 -> n1"]);
+}
+
+#[test]
+fn pods_of_a_node_that_comes_back_count_again() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    lab.observe(1, pod("1"), Some("n1"));
+    lab.pod(2, pod("2"));
+    lab.run();
+    lab.scheduler.on_node_removed("n1");
+    assert_eq!(lab.load("n1"), None);
+    lab.pod(3, pod("1"));
+    assert_eq!(lab.run(), ["3: no nodes available to schedule pods"]);
+    lab.node(&node("n1", "4"));
+    assert_eq!(lab.load("n1"), Some((2, 3000)), "the bound and the assumed one");
+    assert_eq!(lab.run(), ["3 -> n1"]);
+    lab.scheduler.on_node_removed("n1");
+    lab.delete(1);
+    lab.observe(2, pod("2"), Some("n1"));
+    lab.node(&node("n1", "4"));
+    assert_eq!(lab.load("n1"), Some((2, 3000)), "what happened in between is known");
+}
+
+#[test]
+fn a_pod_may_name_a_node_that_is_yet_to_come() {
+    let mut lab = Lab::new(&[]);
+    lab.observe(1, pod("1"), Some("n1"));
+    assert_eq!(lab.load("n1"), None);
+    lab.node(&node("n1", "1"));
+    assert_eq!(lab.load("n1"), Some((1, 1000)));
+    lab.scheduler.on_node_removed("never-seen");
+}
+
+#[test]
+fn a_pod_bound_by_another_while_queued_is_left_alone() {
+    let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
+    lab.pod(1, pod("1"));
+    lab.observe(1, pod("1"), Some("n2"));
+    assert_eq!(lab.run(), [""; 0]);
+    assert_eq!(lab.state(1), Some(PodState::Bound));
+    assert_eq!(lab.load("n2"), Some((1, 1000)));
+}
+
+#[test]
+fn a_pod_bound_elsewhere_than_assumed_moves() {
+    let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
+    lab.pod(1, pod("1"));
+    assert_eq!(lab.run(), ["1 -> n1"]);
+    lab.observe(1, pod("1"), Some("n2"));
+    assert_eq!((lab.load("n1"), lab.load("n2")), (Some((0, 0)), Some((1, 1000))));
+}
+
+#[test]
+fn a_pod_bound_by_another_while_waiting_is_not_tried_again() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    lab.run();
+    lab.observe(1, pod("2"), Some("n1"));
+    lab.node(&node("n1", "4"));
+    assert_eq!(lab.run(), [""; 0]);
+    assert_eq!(lab.load("n1"), Some((1, 2000)));
+}
+
+#[test]
+fn a_pod_of_another_scheduler_is_never_claimed() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    let foreign = PodInput { scheduler_name: "other".to_owned(), ..pod("1") };
+    let ours = PodInput { scheduler_name: "default-scheduler".to_owned(), ..pod("1") };
+    lab.pod(1, foreign.clone());
+    lab.pod(2, ours);
+    assert_eq!(lab.run(), ["2 -> n1"]);
+    assert_eq!(lab.state(1), Some(PodState::Foreign));
+    lab.observe(1, PodInput { labels: [("a".into(), "b".into())].into(), ..foreign.clone() }, None);
+    lab.node(&node("n2", "4"));
+    assert_eq!(lab.run(), [""; 0]);
+    lab.observe(1, foreign, Some("n1"));
+    assert_eq!(lab.load("n1"), Some((2, 2000)), "but it counts where it runs");
+    lab.delete(1);
+    assert_eq!(lab.load("n1"), Some((1, 1000)));
+}
+
+#[test]
+fn a_pod_enters_the_queue_when_its_last_gate_goes() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    let gated = |gates: &[&str]| PodInput {
+        scheduling_gates: gates.iter().map(|&gate| gate.to_owned()).collect(),
+        ..pod("1")
+    };
+    lab.pod(1, gated(&["a", "b"]));
+    assert_eq!(lab.run(), [""; 0]);
+    assert_eq!(lab.scheduler.counts().gated, 1);
+    assert_eq!(lab.scheduler.waiting_reasons(9), [("waiting for scheduling gates: [a b]".to_owned(), 1)]);
+    lab.pod(1, gated(&["b"]));
+    assert_eq!(lab.state(1), Some(PodState::Gated));
+    lab.pod(1, gated(&[]));
+    assert_eq!(lab.state(1), Some(PodState::Queued));
+    assert_eq!(lab.run(), ["1 -> n1"]);
+}
+
+#[test]
+fn a_gated_pod_can_be_deleted() {
+    let mut lab = Lab::new(&[("n1", "4")]);
+    lab.pod(1, PodInput { scheduling_gates: vec!["a".to_owned()], ..pod("1") });
+    lab.delete(1);
+    assert_eq!(lab.scheduler.counts(), PodCounts::default());
+}
+
+#[test]
+fn new_and_changed_nodes_wake_waiting_pods() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    assert_eq!(lab.run(), [format!("1: {NO_CPU}")]);
+    lab.node(&node("n2", "1"));
+    assert_eq!(lab.state(1), Some(PodState::Queued));
+    assert_eq!(lab.run(), ["1: 0/2 nodes are available: 2 Insufficient cpu."]);
+    lab.node(&node("n2", "2"));
+    assert_eq!(lab.run(), ["1 -> n2"]);
+}
+
+#[test]
+fn a_binding_wakes_nobody() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    lab.run();
+    lab.pod(2, pod("1"));
+    assert_eq!(lab.run(), ["2 -> n1"]);
+    assert_eq!(lab.state(1), Some(PodState::Unschedulable));
+    lab.observe(2, pod("1"), Some("n1"));
+    lab.observe(3, pod("0"), Some("n1"));
+    assert_eq!(lab.state(1), Some(PodState::Unschedulable));
+}
+
+#[test]
+fn a_pod_that_shrinks_wakes_waiting_pods() {
+    let mut lab = Lab::new(&[("n1", "2")]);
+    lab.observe(1, pod("2"), Some("n1"));
+    lab.pod(2, pod("1"));
+    assert_eq!(lab.run(), [format!("2: {NO_CPU}")]);
+    lab.observe(1, pod("1"), Some("n1"));
+    assert_eq!(lab.load("n1"), Some((1, 1000)));
+    assert_eq!(lab.run(), ["2 -> n1"]);
+}
+
+#[test]
+fn a_waiting_pod_whose_spec_changes_is_tried_again() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    lab.run();
+    lab.pod(1, pod("1"));
+    assert_eq!(lab.run(), ["1 -> n1"]);
+    lab.pod(1, pod("1"));
+    assert_eq!(lab.state(1), Some(PodState::Assumed), "an echo of our own write changes nothing");
+}
+
+#[test]
+fn a_condition_is_written_once_per_distinct_message() {
+    let mut lab = Lab::new(&[("n1", "1")]);
+    lab.pod(1, pod("2"));
+    lab.pod(2, pod("2"));
+    assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "each pod carries its own");
+    lab.node(&node("n1", "1500m"));
+    assert_eq!(lab.run(), [""; 0], "tried again, for the same reason");
+    lab.node(&NodeInput { unschedulable: true, ..node("n1", "1") });
+    let cordoned = "0/1 nodes are available: 1 node(s) were unschedulable.";
+    assert_eq!(lab.run(), [format!("1: {cordoned}"), format!("2: {cordoned}")]);
+    lab.node(&node("n1", "1"));
+    assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "back to the first message");
+    assert_eq!(lab.scheduler.waiting_reasons(9), [(NO_CPU.to_owned(), 2)]);
+}
+
+#[test]
+fn higher_priorities_go_first_and_equals_in_order_of_arrival() {
+    let mut lab = Lab::new(&[("n1", "2")]);
+    for (uid, level) in [(1, 0), (2, 10), (3, -5), (4, 10)] {
+        lab.pod(uid, priority(level));
+    }
+    let binds: Vec<String> = lab.run().into_iter().filter(|call| call.contains("->")).collect();
+    assert_eq!(binds, ["2 -> n1", "4 -> n1"], "room for two");
+    lab.delete(2);
+    let binds: Vec<String> = lab.run().into_iter().filter(|call| call.contains("->")).collect();
+    assert_eq!(binds, ["1 -> n1"], "the waiting ones keep their order");
+}
+
+#[test]
+fn without_nodes_pods_wait_for_the_first() {
+    let mut lab = Lab::new(&[]);
+    lab.pod(1, pod("1"));
+    assert_eq!(lab.run(), ["1: no nodes available to schedule pods"]);
+    lab.node(&node("n1", "1"));
+    assert_eq!(lab.run(), ["1 -> n1"]);
+}
+
+/// Any order of events leaves the sums and the states consistent.
+#[test]
+fn random_events_keep_counts_and_columns_consistent() {
+    crate::fake::for_each_seed("random_events_keep_counts_and_columns_consistent", 1000, |rng| {
+        let mut lab = Lab::new(&[]);
+        let mut assumed: Vec<u64> = Vec::new();
+        for _ in 0..150 {
+            let uid = rng.range(0..=25) as u64;
+            let name = format!("n{}", rng.range(0..=4));
+            let (cpu, node_cpu) = (*rng.pick(&["500m", "1", "2"]), *rng.pick(&["1", "2", "4"]));
+            match rng.range(0..=9) {
+                0 | 1 => lab.node(&node(&name, node_cpu)),
+                2 => lab.scheduler.on_node_removed(&name),
+                3 | 4 => lab.pod(uid, priority_of(rng, cpu)),
+                5 => lab.observe(uid, pod(cpu), Some(&name)),
+                6 => lab.delete(uid),
+                7 if !assumed.is_empty() => {
+                    let uid = *rng.pick(&assumed);
+                    lab.fail_binding(uid);
+                }
+                _ => {
+                    for call in lab.run() {
+                        let uid: Option<u64> = call.split_once(" -> ").and_then(|(uid, _)| uid.parse().ok());
+                        assumed.extend(uid);
+                    }
+                    assert_eq!(lab.scheduler.counts().queued, 0);
+                }
+            }
+            lab.check_counts();
+            check_loads(&mut lab);
+        }
+    });
+}
+
+fn priority_of(rng: &mut crate::fake::Rng, cpu: &str) -> PodInput {
+    PodInput { priority: *rng.pick(&[0, 0, 5]), ..pod(cpu) }
+}
+
+/// Every node of the list carries exactly the pods that say they are on it.
+fn check_loads(lab: &mut Lab) {
+    for index in 0..=4 {
+        let name = format!("n{index}");
+        let id = lab.scheduler.node_id(&name);
+        let world = lab.scheduler.world();
+        let pods: Vec<PodId> = world.pods().on_node(id).collect();
+        let cpu_milli: i64 =
+            pods.iter().map(|&pod| world.class(world.pods().get(pod).class).placed.cpu_milli).sum();
+        for &pod in &pods {
+            assert_eq!(world.pods().get(pod).node(), Some(id));
+            assert!(matches!(world.pods().get(pod).state, PodState::Assumed | PodState::Bound));
+        }
+        if let Some(load) = lab.load(&name) {
+            assert_eq!(load, (i64::try_from(pods.len()).expect("few pods"), cpu_milli), "{name}");
+        }
+    }
+}

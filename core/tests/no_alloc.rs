@@ -1,0 +1,183 @@
+//! A scheduling cycle does not allocate once it is warm: neither to find a node nor to place the
+//! pod there. A test binary of its own, because it brings its own allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use schedlab_core::cycle::engine::{ClassCache, EngineSettings};
+use schedlab_core::cycle::probe::NoProbe;
+use schedlab_core::ids::PodUid;
+use schedlab_core::input::{
+    ContainerInput, HostPortInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
+    RequirementInput, ResourceList,
+};
+use schedlab_core::quantity::Quantity;
+use schedlab_core::scheduler::{ApiCall, PodUpdate, Scheduler, Step};
+
+thread_local! {
+    /// Of this thread only: the test harness has threads of its own.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counted.
+struct Counting;
+
+#[allow(unsafe_code, reason = "an allocator can be counted only by being one")]
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a thread-local
+// integer that needs no allocation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    // An allocation after the thread-local is gone belongs to nobody.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+const NODE_COUNT: usize = 5000;
+const WARM_CYCLES: u64 = 200;
+const CYCLES: u64 = 1000;
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect("a quantity"))).collect()
+}
+
+fn node(index: usize) -> NodeInput {
+    NodeInput {
+        name: format!("node-{index}"),
+        labels: [("disk".to_owned(), if index.is_multiple_of(3) { "ssd" } else { "hdd" }.to_owned())].into(),
+        allocatable: resources(&[("cpu", "16"), ("memory", "64Gi"), ("pods", "110")]),
+        ..NodeInput::default()
+    }
+}
+
+fn plain_pod() -> PodInput {
+    let container = ContainerInput {
+        image: "pause:3".to_owned(),
+        requests: resources(&[("cpu", "100m"), ("memory", "128Mi")]),
+        ..ContainerInput::default()
+    };
+    PodInput { containers: vec![container], ..PodInput::default() }
+}
+
+fn disk(value: &str) -> NodeSelectorTermInput {
+    let requirement = RequirementInput {
+        key: "disk".to_owned(),
+        operator: "In".to_owned(),
+        values: vec![value.to_owned()],
+    };
+    NodeSelectorTermInput { match_expressions: vec![requirement], match_fields: Vec::new() }
+}
+
+/// Must go to fast disks, or would like to.
+fn affine_pod(required: Option<&str>, preferred: Option<&str>) -> PodInput {
+    let affinity = NodeAffinityInput {
+        required: required.map(|value| vec![disk(value)]),
+        preferred: preferred.map(|value| vec![(5, disk(value))]),
+        ..NodeAffinityInput::default()
+    };
+    PodInput { node_affinity: Some(affinity), ..plain_pod() }
+}
+
+fn port_pod() -> PodInput {
+    let mut pod = plain_pod();
+    pod.containers[0].host_ports =
+        vec![HostPortInput { host_port: 8080, protocol: "TCP".to_owned(), ..HostPortInput::default() }];
+    pod
+}
+
+/// A pod that may go to one node only.
+fn named_pod() -> PodInput {
+    let field = RequirementInput {
+        key: "metadata.name".to_owned(),
+        operator: "In".to_owned(),
+        values: vec!["node-17".to_owned()],
+    };
+    let term = NodeSelectorTermInput { match_expressions: Vec::new(), match_fields: vec![field] };
+    let affinity = NodeAffinityInput { required: Some(vec![term]), ..NodeAffinityInput::default() };
+    let mut pod = PodInput { node_affinity: Some(affinity), ..plain_pod() };
+    // All of them fit on that node.
+    pod.containers[0].requests = ResourceList::new();
+    pod
+}
+
+fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Scheduler {
+    let settings = EngineSettings { class_cache, ..EngineSettings::default() };
+    let mut scheduler = Scheduler::new(settings, percentage);
+    for index in 0..NODE_COUNT {
+        let mut node = node(index);
+        node.allocatable.insert("pods".to_owned(), Quantity::parse("9999").expect("a quantity"));
+        scheduler.on_node(&node, 0);
+    }
+    let class = scheduler.compile(&Arc::new(pod));
+    for uid in 0..WARM_CYCLES + CYCLES {
+        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node: None, created_ns: 0 }, 0);
+    }
+    scheduler
+}
+
+fn run(scheduler: &mut Scheduler, calls: &mut Vec<ApiCall>, cycles: u64) {
+    for _ in 0..cycles {
+        let step = scheduler.step(&mut NoProbe);
+        assert!(matches!(step, Step::Assumed { .. }));
+        scheduler.take_calls(calls);
+        calls.clear();
+    }
+}
+
+#[test]
+fn a_warm_cycle_does_not_allocate() {
+    let cases = [
+        ("plain pods", plain_pod(), 0),
+        ("plain pods, all nodes looked at", plain_pod(), 100),
+        ("required node affinity", affine_pod(Some("ssd"), None), 0),
+        ("preferred node affinity", affine_pod(None, Some("ssd")), 0),
+        ("both", affine_pod(Some("hdd"), Some("ssd")), 0),
+        ("host ports", port_pod(), 0),
+        ("one named node", named_pod(), 0),
+    ];
+    for (name, pod, percentage) in cases {
+        for class_cache in [ClassCache::On, ClassCache::Off] {
+            let mut scheduler = warm_scheduler(class_cache, pod.clone(), percentage);
+            let mut calls = Vec::with_capacity(8);
+            run(&mut scheduler, &mut calls, WARM_CYCLES);
+            let before = ALLOCATIONS.get();
+            run(&mut scheduler, &mut calls, CYCLES);
+            let allocations = ALLOCATIONS.get() - before;
+            assert_eq!(allocations, 0, "case: {name}, class cache {class_cache:?}");
+        }
+    }
+}
+
+/// The counter counts: otherwise the test above would say nothing.
+#[test]
+fn allocations_are_counted() {
+    let before = ALLOCATIONS.get();
+    let text = std::hint::black_box(String::from("somewhere on the heap"));
+    assert_eq!(ALLOCATIONS.get() - before, 1, "{text}");
+}
