@@ -1,1 +1,72 @@
-//! Placeholder
+//! What all benches share: warm clusters, pods, checks of answers, statistics, settings.
+//!
+//! ```text
+//! benches/cycle.rs         time of Filter, Score and a whole cycle            criterion
+//! benches/crossover.rs     inline against parallel, and which one is chosen   own loop, a table
+//! benches/measuring.rs     what recording costs a run                         own loop, ABBA
+//! benches/instructions.rs  instructions of the same kernels                   gungraun
+//! benches/memory.rs        bytes per node and per pending pod                 counting allocator
+//! ```
+//!
+//! A bench asserts its answer before it is timed ([`check`]); all inputs come from
+//! [`cluster::WarmCluster`], which has seen churn, holes and skew. With `--test`, or under
+//! `cargo test`, every bench runs once on a small input.
+
+pub mod check;
+pub mod cluster;
+pub mod pods;
+pub mod stats;
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+
+/// The seed of every cluster and every draw.
+pub const SEED: u64 = 17;
+
+/// The one criterion configuration: short, because a decision takes microseconds and the machine
+/// is shared. The command line can still ask for more.
+#[must_use]
+pub fn criterion_settings() -> Criterion {
+    Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .without_plots()
+        .configure_from_args()
+}
+
+/// The clock that the engine is lent to measure its ways by.
+#[must_use]
+pub fn now_ns() -> u64 {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let elapsed = ORIGIN.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How a bench with a loop of its own is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunMode {
+    /// To measure.
+    Measure,
+    /// Once, on a small input, to see that it works.
+    Test,
+    /// Not at all: somebody asks which tests there are.
+    List,
+}
+
+impl RunMode {
+    /// As criterion reads the command line: cargo passes `--bench` only when it benches.
+    #[must_use]
+    pub fn from_args() -> RunMode {
+        let has = |wanted: &str| std::env::args().any(|arg| arg == wanted);
+        if has("--list") {
+            RunMode::List
+        } else if has("--bench") && !has("--test") {
+            RunMode::Measure
+        } else {
+            RunMode::Test
+        }
+    }
+}

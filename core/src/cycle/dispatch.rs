@@ -141,7 +141,8 @@ impl Cost {
 struct CostBook {
     inline: [Cost; CostBook::CLASSES],
     parallel: [Cost; CostBook::CLASSES],
-    uses: u32,
+    /// Jobs since the dearer way was tried.
+    since_look: [u32; CostBook::CLASSES],
 }
 
 impl Default for CostBook {
@@ -149,7 +150,7 @@ impl Default for CostBook {
         CostBook {
             inline: [Cost::default(); CostBook::CLASSES],
             parallel: [Cost::default(); CostBook::CLASSES],
-            uses: 0,
+            since_look: [0; CostBook::CLASSES],
         }
     }
 }
@@ -160,15 +161,18 @@ impl CostBook {
     const ROWS_MIN: usize = 512;
     /// Both ways are tried this often before one is trusted.
     const SAMPLES_MIN: u32 = 4;
-    /// The dearer way is tried again once in this many jobs: at twice the cost, under 1 %.
-    const EXPLORE_EVERY: u32 = 128;
+    /// The dearer way is tried again as often as that costs 1 %: at twice the cost once in a
+    /// hundred jobs, at a tenth more once in ten, so that a close call is revised soon when other
+    /// work takes or leaves the cores.
+    const LOOK_PERCENT: u64 = 1;
+    /// Between two looks, at least and at most.
+    const LOOK_EVERY: (u64, u64) = (8, 128);
 
     fn class(row_count: usize) -> usize {
         row_count.max(1).ilog2() as usize % Self::CLASSES
     }
 
     fn choose(&mut self, row_count: usize) -> Way {
-        self.uses = self.uses.wrapping_add(1);
         let class = Self::class(row_count);
         let (inline, parallel) = (self.inline[class], self.parallel[class]);
         if inline.samples < Self::SAMPLES_MIN {
@@ -177,9 +181,22 @@ impl CostBook {
         if parallel.samples < Self::SAMPLES_MIN {
             return Way::Parallel;
         }
+        let since_look = &mut self.since_look[class];
+        *since_look += 1;
+        let is_look = u64::from(*since_look) >= Self::look_every(inline, parallel);
+        if is_look {
+            *since_look = 0;
+        }
         let inline_is_cheaper = inline.ns_per_kilorow <= parallel.ns_per_kilorow;
-        let explore = self.uses.is_multiple_of(Self::EXPLORE_EVERY);
-        if inline_is_cheaper == explore { Way::Parallel } else { Way::Inline }
+        if inline_is_cheaper == is_look { Way::Parallel } else { Way::Inline }
+    }
+
+    fn look_every(one: Cost, other: Cost) -> u64 {
+        let cheaper = one.ns_per_kilorow.min(other.ns_per_kilorow).max(1);
+        let dearer = one.ns_per_kilorow.max(other.ns_per_kilorow);
+        let extra_percent = (dearer - cheaper.min(dearer)) * 100 / cheaper;
+        let (least, most) = Self::LOOK_EVERY;
+        (extra_percent / Self::LOOK_PERCENT).clamp(least, most)
     }
 
     fn record(&mut self, row_count: usize, way: Way, elapsed_ns: u64) {
@@ -229,6 +246,26 @@ mod tests {
             book.record(5000, way, if way == Way::Inline { 90_000 } else { 30_000 });
         }
         assert_eq!(book.choose(5000), Way::Parallel);
+    }
+
+    #[test]
+    fn a_close_call_is_revised_soon() {
+        let mut book = CostBook::default();
+        let mut run = |jobs: usize, parallel_ns: u64| {
+            (0..jobs)
+                .filter(|_| {
+                    let way = book.choose(5000);
+                    book.record(5000, way, if way == Way::Inline { 10_000 } else { parallel_ns });
+                    way == Way::Parallel
+                })
+                .count()
+        };
+        run(64, 11_000);
+        let looks = run(1000, 11_000);
+        assert!((50..=130).contains(&looks), "{looks} of 1000: a tenth more costs 1 % once in ten");
+        // Another core became free: within two hundred jobs the other way is taken for good.
+        run(200, 6_000);
+        assert!(run(100, 6_000) > 90);
     }
 
     #[test]

@@ -31,6 +31,21 @@ pub(crate) struct RawColumn {
     nonzero: usize,
 }
 
+impl RawColumn {
+    /// Writes `scores[i]` to row `rows[i]`.
+    fn set(&mut self, rows: &[u32], scores: &[i64]) {
+        // The common case, no preference anywhere: there is nothing to write.
+        if self.nonzero == 0 && scores.iter().all(|&score| score == 0) {
+            return;
+        }
+        for (&row, &score) in rows.iter().zip(scores) {
+            let old = std::mem::replace(&mut self.values[row as usize], score);
+            self.nonzero += usize::from(score != 0);
+            self.nonzero -= usize::from(old != 0);
+        }
+    }
+}
+
 /// The state the entry was last brought up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Versions {
@@ -201,40 +216,40 @@ impl Entry {
             let word = word as usize;
             // Whole words are scored, so that their best can be kept.
             let wanted = if bits == 0 { 0 } else { self.feasible[word] & !self.scored[word] };
-            scratch
-                .rows
-                .extend(BitRows::new(word, wanted).map(|row| u32::try_from(row).expect("rows fit u32")));
-            self.scored[word] |= wanted;
+            if wanted != 0 {
+                push_rows(word, wanted, &mut scratch.rows);
+                self.scored[word] |= wanted;
+            }
         }
         if scratch.rows.is_empty() {
             return;
         }
         let class = world.class(self.class);
         let Scratch { rows, scores, .. } = scratch;
-        scores.clear();
-        scores.resize(rows.len(), 0);
-        for &row in rows.iter() {
-            self.totals[row as usize] = 0;
-        }
-        let chunk = dispatch.chunk_rows(rows.len());
-        for planned in &self.plan.final_scores {
-            let plugin = profile.score(planned.plugin);
-            dispatch.run(Work::Score, rows.len(), chunk, scores, |offset, part| {
-                plugin.score(world, class, &rows[offset..offset + part.len()], part);
-            });
-            for (&row, &score) in rows.iter().zip(scores.iter()) {
-                self.totals[row as usize] += planned.weight * score;
+        let plan = &self.plan;
+        let stride = BLOCK_ROWS * (2 + plan.scaled_scores.len());
+        let block_count = rows.len().div_ceil(BLOCK_ROWS);
+        // What is left over from earlier cycles is overwritten.
+        scores.resize(scores.len().max(block_count * stride), 0);
+        let blocks = &mut scores[..block_count * stride];
+        let chunk = match block_count {
+            1 => stride,
+            _ => dispatch.chunk_rows(rows.len()).div_ceil(BLOCK_ROWS) * stride,
+        };
+        // All plugins in one job: handing it to other threads is paid once, not once per plugin.
+        dispatch.run(Work::Score, rows.len(), chunk, blocks, |offset, part| {
+            let rows = rows[offset / stride * BLOCK_ROWS..].chunks(BLOCK_ROWS);
+            for (block, rows) in part.chunks_exact_mut(stride).zip(rows) {
+                score_block(world, profile, class, plan, rows, block);
             }
-        }
-        for (planned, column) in self.plan.scaled_scores.iter().zip(&mut self.raw) {
-            let plugin = profile.score(planned.plugin);
-            dispatch.run(Work::Score, rows.len(), chunk, scores, |offset, part| {
-                plugin.score(world, class, &rows[offset..offset + part.len()], part);
-            });
-            for (&row, &score) in rows.iter().zip(scores.iter()) {
-                let old = std::mem::replace(&mut column.values[row as usize], score);
-                column.nonzero += usize::from(score != 0);
-                column.nonzero -= usize::from(old != 0);
+        });
+        for (block, rows) in blocks.chunks_exact(stride).zip(rows.chunks(BLOCK_ROWS)) {
+            let (sums, raw_columns) = block.split_at(2 * BLOCK_ROWS);
+            for (&row, &sum) in rows.iter().zip(sums) {
+                self.totals[row as usize] = sum;
+            }
+            for (column, scores) in self.raw.iter_mut().zip(raw_columns.chunks_exact(BLOCK_ROWS)) {
+                column.set(rows, &scores[..rows.len()]);
             }
         }
     }
@@ -271,6 +286,19 @@ impl Entry {
     }
 }
 
+/// Appends the rows of a word. The count is known beforehand: one look at the capacity, not one a
+/// row.
+#[inline]
+fn push_rows(word: usize, mut bits: u64, rows: &mut Vec<u32>) {
+    let first = u32::try_from(word * WORD_BITS).expect("rows fit u32");
+    let old_len = rows.len();
+    rows.resize(old_len + bits.count_ones() as usize, 0);
+    for row in &mut rows[old_len..] {
+        *row = first + bits.trailing_zeros();
+        bits &= bits - 1;
+    }
+}
+
 /// Clears the bits of rows that any filter rejects, in plugin order, until none is left.
 pub(crate) fn run_filters(
     world: &World,
@@ -285,6 +313,35 @@ pub(crate) fn run_filters(
         if words.iter().all(|&word| word == 0) {
             return;
         }
+    }
+}
+
+/// Rows scored by one plugin after the other while they are in the first cache. A virtual call per
+/// plugin and block is then lost in the noise.
+const BLOCK_ROWS: usize = 256;
+
+/// Scores up to [`BLOCK_ROWS`] rows. `block` is columns of that length: the weighted sum of all
+/// final scores, scratch, then the raw scores of each plugin that is scaled later.
+fn score_block(
+    world: &World,
+    profile: &Profile,
+    class: &PodClass,
+    plan: &Plan,
+    rows: &[u32],
+    block: &mut [i64],
+) {
+    let (sums, rest) = block.split_at_mut(BLOCK_ROWS);
+    let (scores, raw_columns) = rest.split_at_mut(BLOCK_ROWS);
+    let (sums, scores) = (&mut sums[..rows.len()], &mut scores[..rows.len()]);
+    sums.fill(0);
+    for planned in &plan.final_scores {
+        profile.score(planned.plugin).score(world, class, rows, scores);
+        for (sum, score) in sums.iter_mut().zip(scores.iter()) {
+            *sum += planned.weight * score;
+        }
+    }
+    for (planned, column) in plan.scaled_scores.iter().zip(raw_columns.chunks_exact_mut(BLOCK_ROWS)) {
+        profile.score(planned.plugin).score(world, class, rows, &mut column[..rows.len()]);
     }
 }
 

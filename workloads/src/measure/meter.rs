@@ -55,6 +55,11 @@ impl Latencies {
         self.of(stage).saturating_record_n(elapsed_ns.max(1), count);
     }
 
+    fn record_all(&mut self, stage: Stage, elapsed_ns: impl Iterator<Item = u64>) {
+        let histogram = self.of(stage);
+        elapsed_ns.for_each(|elapsed_ns| histogram.saturating_record(elapsed_ns.max(1)));
+    }
+
     /// Adds another thread's latencies.
     pub fn merge(&mut self, other: &Latencies) {
         for (stage, histogram) in &other.0 {
@@ -163,17 +168,19 @@ impl CycleMeter {
             return;
         }
         let mut shared = lock(&self.shared);
-        for (elapsed_ns, waited_ns, outcome) in self.own.cycles.drain(..) {
-            shared.latencies.record(Stage::SchedulingCycle, elapsed_ns, 1);
-            shared.latencies.record(Stage::Queueing, waited_ns, 1);
-            match outcome {
-                CycleOutcome::Assumed => shared.assumed += 1,
-                CycleOutcome::Unschedulable => shared.unschedulable += 1,
-            }
-        }
-        for (stage, elapsed_ns) in self.own.points.drain(..) {
+        let RoundNotes { cycles, points } = &mut self.own;
+        let assumed = cycles.iter().filter(|(_, _, outcome)| *outcome == CycleOutcome::Assumed).count();
+        shared.assumed += assumed as u64;
+        shared.unschedulable += (cycles.len() - assumed) as u64;
+        // A stage is looked up once a round: per cycle it costs as much as the recording itself.
+        shared
+            .latencies
+            .record_all(Stage::SchedulingCycle, cycles.iter().map(|&(elapsed_ns, _, _)| elapsed_ns));
+        shared.latencies.record_all(Stage::Queueing, cycles.iter().map(|&(_, waited_ns, _)| waited_ns));
+        for (stage, elapsed_ns) in points.drain(..) {
             shared.latencies.record(stage, elapsed_ns, 1);
         }
+        cycles.clear();
     }
 
     fn begin_cycle(&mut self, now_ns: u64) {

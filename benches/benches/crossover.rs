@@ -1,0 +1,193 @@
+//! Inline or parallel: at which size does handing chunks to other threads pay, and does the engine
+//! choose well? A table of Filter and Score over 100 % of the nodes without cache, for 1 to 64 ways
+//! and 100 to 100,000 nodes, on all cores.
+//!
+//! All engines take turns within one run, and each figure is a median over short samples. `ratio`
+//! is the engine that chooses against the better one of the two that do not: the median over
+//! rounds, with its bootstrap interval, because samples of one round see the same machine. The
+//! inline engine runs twice: `A/A` is what the same ratio says of equal things.
+//!
+//! What is printed holds for this machine as busy as it is now: a second thread on a core that is
+//! not free, or that shares its units with the first, never pays.
+#![allow(clippy::print_stdout, reason = "the table is the result")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use schedlab_benches::check::reference_settings;
+use schedlab_benches::cluster::WarmCluster;
+use schedlab_benches::pods::PodKind;
+use schedlab_benches::stats::{Interval, bootstrap_median, median};
+use schedlab_benches::{RunMode, now_ns};
+use schedlab_core::cycle::dispatch::Ways;
+use schedlab_core::cycle::engine::{Engine, EngineSettings};
+use schedlab_core::cycle::probe::NoProbe;
+
+/// The engine that chooses may cost this much more than the better way.
+const GOAL: f64 = 1.05;
+
+struct Size {
+    parallelism: &'static [usize],
+    node_counts: &'static [usize],
+    rounds: usize,
+    /// A sample is as many decisions as take about this long inline.
+    sample: Duration,
+}
+
+const MEASURE: Size = Size {
+    parallelism: &[1, 2, 4, 8, 16, 32, 64],
+    node_counts: &[100, 1000, 5000, 20_000, 100_000],
+    rounds: 41,
+    sample: Duration::from_micros(400),
+};
+const TEST: Size =
+    Size { parallelism: &[1, 16], node_counts: &[100, 1000], rounds: 3, sample: Duration::from_micros(10) };
+
+fn main() {
+    let size = match RunMode::from_args() {
+        RunMode::Measure => MEASURE,
+        RunMode::Test => TEST,
+        RunMode::List => return,
+    };
+    let pool = rayon::ThreadPoolBuilder::new().build().expect("a pool of all cores");
+    println!("Filter and Score, uncached, 100 % of the nodes, {} threads", pool.current_num_threads());
+    println!("ns per decision, medians of {} interleaved samples (core only)", size.rounds);
+    println!(" nodes  ways      inline    parallel    measured  ratio [95 %]            A/A");
+    let mut cells = Vec::new();
+    for &node_count in size.node_counts {
+        let cluster = WarmCluster::new(node_count, 100);
+        for &parallelism in size.parallelism {
+            // As the runtime does: the loop runs inside the pool it hands chunks to.
+            let cell = pool.install(|| measure(&cluster, parallelism, &size));
+            println!("{:>6} {:>5} {cell}", node_count, parallelism);
+            cells.push((node_count, parallelism, cell));
+        }
+    }
+    conclude(&cells);
+}
+
+fn conclude(cells: &[(usize, usize, Cell)]) {
+    let in_state = |wanted: Verdict| {
+        cells.iter().filter(move |(_, _, cell)| cell.verdict() == wanted).map(|(nodes, ways, cell)| {
+            format!(
+                "  {nodes} nodes, {ways} ways: {:.3} [{:.3}, {:.3}]",
+                cell.ratio.median, cell.ratio.low, cell.ratio.high
+            )
+        })
+    };
+    let over: Vec<String> = in_state(Verdict::Over).collect();
+    let unsure: Vec<String> = in_state(Verdict::Unsure).collect();
+    let well = cells.len() - over.len() - unsure.len();
+    println!("the choice is within 5 % of the better way in {well} of {} cells", cells.len());
+    for (what, lines) in
+        [("more than 5 % off", over), ("too noisy to say; run it on a quieter machine", unsure)]
+    {
+        if !lines.is_empty() {
+            println!("{what}:");
+            lines.iter().for_each(|line| println!("{line}"));
+        }
+    }
+}
+
+/// How well a way was chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Within,
+    Unsure,
+    Over,
+}
+
+/// Medians in nanoseconds per decision, and ratios of samples of the same round.
+struct Cell {
+    inline: f64,
+    parallel: f64,
+    measured: f64,
+    ratio: Interval,
+    same: Interval,
+}
+
+impl Cell {
+    fn new([inline, parallel, measured, inline_again]: &[Vec<f64>; 4]) -> Cell {
+        let paired = |of: &[f64], to: &[f64]| {
+            bootstrap_median(&of.iter().zip(to).map(|(of, to)| of / to).collect::<Vec<f64>>())
+        };
+        let (to_inline, to_parallel) = (paired(measured, inline), paired(measured, parallel));
+        Cell {
+            inline: median(inline),
+            parallel: median(parallel),
+            measured: median(measured),
+            // The better way is the one that the choice looks worse against.
+            ratio: if to_inline.median > to_parallel.median { to_inline } else { to_parallel },
+            same: paired(inline_again, inline),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self.ratio {
+            Interval { median, .. } if median <= GOAL => Verdict::Within,
+            Interval { low, .. } if low <= GOAL => Verdict::Unsure,
+            _ => Verdict::Over,
+        }
+    }
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verdict = match self.verdict() {
+            Verdict::Within => "",
+            Verdict::Unsure => "  unsure",
+            Verdict::Over => "  over",
+        };
+        let Cell { inline, parallel, measured, ratio, same } = self;
+        write!(out, "{inline:>11.0} {parallel:>11.0} {measured:>11.0}")?;
+        write!(
+            out,
+            "  {:.3} [{:.3}, {:.3}]  {:.3}{verdict}",
+            ratio.median, ratio.low, ratio.high, same.median
+        )
+    }
+}
+
+fn measure(cluster: &WarmCluster, parallelism: usize, size: &Size) -> Cell {
+    let ways = [Ways::Inline, Ways::Parallel, Ways::Measured(now_ns), Ways::Inline];
+    let mut engines =
+        ways.map(|ways| Engine::new(EngineSettings { ways, parallelism, ..reference_settings() }));
+    let per_sample = warm_up(cluster, &mut engines, size);
+    let mut samples = [const { Vec::new() }; 4];
+    for round in 0..size.rounds {
+        for turn in 0..4 {
+            // Forwards and backwards in turn, so that drift hits all alike.
+            let at = if round % 2 == 0 { turn } else { 3 - turn };
+            let start = Instant::now();
+            for _ in 0..per_sample {
+                decide(cluster, &mut engines[at]);
+            }
+            #[allow(clippy::cast_precision_loss, reason = "a sample lasts milliseconds")]
+            samples[at].push(start.elapsed().as_nanos() as f64 / per_sample as f64);
+        }
+    }
+    Cell::new(&samples)
+}
+
+/// Lets every engine decide often enough to have tried both ways, asserts that all decide alike,
+/// and returns how many decisions make a sample.
+fn warm_up(cluster: &WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usize {
+    const DECISIONS: usize = 24;
+    for turn in 0..DECISIONS {
+        let chosen = engines.each_mut().map(|engine| decide(cluster, engine));
+        assert!(chosen.iter().all(|row| *row == chosen[0]), "decision {turn}: rows {chosen:?}");
+    }
+    let start = Instant::now();
+    for _ in 0..DECISIONS {
+        decide(cluster, &mut engines[0]);
+    }
+    let per_decision = start.elapsed() / u32::try_from(DECISIONS).expect("few");
+    let wanted = size.sample.as_nanos() / per_decision.as_nanos().max(1);
+    usize::try_from(wanted).unwrap_or(1).clamp(1, 1000)
+}
+
+fn decide(cluster: &WarmCluster, engine: &mut Engine) -> usize {
+    let class = cluster.class(PodKind::Plain);
+    let decision = engine.decide(black_box(&cluster.world), &cluster.profile, class, &mut NoProbe);
+    schedlab_benches::check::chosen_row(&decision)
+}
