@@ -13,6 +13,12 @@ use schedlab_core::ids::PodUid;
 use super::windows::Burst;
 use crate::results::{LatencySummary, Stage};
 
+/// A part's first cycles are all timed, so that short runs have numbers.
+const TIMED_CYCLES_MIN: u32 = 256;
+/// After those, one cycle of this many is timed: two clock readings a cycle would be several percent
+/// of a cached cycle.
+const CYCLES_EVERY: u32 = 8;
+
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
 pub const EXTENSION_POINTS_EVERY: u32 = 32;
@@ -111,6 +117,7 @@ impl Meters {
             cycle_start_ns: 0,
             mark_ns: 0,
             count: 0,
+            times_cycle: false,
             times_points: false,
             is_on: false,
             own: RoundNotes::default(),
@@ -144,7 +151,10 @@ fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
 /// What the scheduler thread keeps for itself between two rounds.
 #[derive(Debug, Default)]
 struct RoundNotes {
-    cycles: Vec<(u64, u64, CycleOutcome)>,
+    assumed: u64,
+    unschedulable: u64,
+    /// Length of a cycle and time its pod had waited.
+    cycles: Vec<(u64, u64)>,
     points: Vec<(Stage, u64)>,
 }
 
@@ -157,6 +167,7 @@ pub struct CycleMeter {
     cycle_start_ns: u64,
     mark_ns: u64,
     count: u32,
+    times_cycle: bool,
     times_points: bool,
     is_on: bool,
     own: RoundNotes,
@@ -164,32 +175,36 @@ pub struct CycleMeter {
 
 impl CycleMeter {
     fn hand_in(&mut self) {
-        if self.own.cycles.is_empty() {
+        if self.own.assumed + self.own.unschedulable == 0 {
             return;
         }
         let mut shared = lock(&self.shared);
-        let RoundNotes { cycles, points } = &mut self.own;
-        let assumed = cycles.iter().filter(|(_, _, outcome)| *outcome == CycleOutcome::Assumed).count();
-        shared.assumed += assumed as u64;
-        shared.unschedulable += (cycles.len() - assumed) as u64;
+        let RoundNotes { assumed, unschedulable, cycles, points } = &mut self.own;
+        shared.assumed += std::mem::take(assumed);
+        shared.unschedulable += std::mem::take(unschedulable);
         // A stage is looked up once a round: per cycle it costs as much as the recording itself.
-        shared
-            .latencies
-            .record_all(Stage::SchedulingCycle, cycles.iter().map(|&(elapsed_ns, _, _)| elapsed_ns));
-        shared.latencies.record_all(Stage::Queueing, cycles.iter().map(|&(_, waited_ns, _)| waited_ns));
+        shared.latencies.record_all(Stage::SchedulingCycle, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
+        shared.latencies.record_all(Stage::Queueing, cycles.iter().map(|&(_, waited_ns)| waited_ns));
         for (stage, elapsed_ns) in points.drain(..) {
             shared.latencies.record(stage, elapsed_ns, 1);
         }
         cycles.clear();
     }
 
-    fn begin_cycle(&mut self, now_ns: u64) {
-        self.cycle_start_ns = now_ns;
-        self.mark_ns = now_ns;
-        self.count = self.count.wrapping_add(1);
+    /// `now_ns` is the time, if it was just read.
+    #[inline]
+    fn begin_cycle(&mut self, now_ns: Option<u64>) {
+        self.count = self.count.saturating_add(1);
+        self.times_cycle = self.count <= TIMED_CYCLES_MIN || self.count.is_multiple_of(CYCLES_EVERY);
         self.times_points = self.count.is_multiple_of(EXTENSION_POINTS_EVERY);
+        if self.times_cycle {
+            self.cycle_start_ns = now_ns.unwrap_or_else(monotonic_ns);
+            self.mark_ns = self.cycle_start_ns;
+        }
     }
 }
+
+const _: () = assert!(EXTENSION_POINTS_EVERY.is_multiple_of(CYCLES_EVERY));
 
 impl Probe for CycleMeter {
     #[inline]
@@ -212,9 +227,12 @@ impl Probe for CycleMeter {
 impl CycleRecorder for CycleMeter {
     fn round_begins(&mut self) {
         self.hand_in();
-        self.is_on = self.switch.is_on();
+        let was_on = std::mem::replace(&mut self.is_on, self.switch.is_on());
         if self.is_on {
-            self.begin_cycle(monotonic_ns());
+            if !was_on {
+                self.count = 0;
+            }
+            self.begin_cycle(None);
         }
     }
 
@@ -223,9 +241,17 @@ impl CycleRecorder for CycleMeter {
         if !self.is_on {
             return;
         }
-        let now_ns = monotonic_ns();
-        let waited_ns = self.cycle_start_ns.saturating_sub(queued_ns);
-        self.own.cycles.push((now_ns - self.cycle_start_ns, waited_ns, outcome));
+        match outcome {
+            CycleOutcome::Assumed => self.own.assumed += 1,
+            CycleOutcome::Unschedulable => self.own.unschedulable += 1,
+        }
+        let mut now_ns = None;
+        if self.times_cycle {
+            let end_ns = monotonic_ns();
+            let waited_ns = self.cycle_start_ns.saturating_sub(queued_ns);
+            self.own.cycles.push((end_ns - self.cycle_start_ns, waited_ns));
+            now_ns = Some(end_ns);
+        }
         self.begin_cycle(now_ns);
     }
 
@@ -260,9 +286,10 @@ impl BindRecorder for BindMeter {
         shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
         shared.latencies.record(Stage::Bind, now_ns - self.start_ns, bound.len() as u64);
         // Pods of a batch were mostly created together: equal times are recorded at once.
+        let end_to_end = shared.latencies.of(Stage::EndToEnd);
         for group in bound.chunk_by(|(_, one), (_, other)| one == other) {
             let elapsed_ns = now_ns.saturating_sub(group[0].1);
-            shared.latencies.record(Stage::EndToEnd, elapsed_ns, group.len() as u64);
+            end_to_end.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
         }
     }
 }
