@@ -3,8 +3,13 @@
 //! disjoint, and whatever they compute is per row.
 //!
 //! Handing work to another thread costs microseconds, about as much as filtering a thousand
-//! nodes. [`CostBook`] keeps, per kind of work and size class, what both ways cost lately, takes
-//! the cheaper one, and looks at the other one now and then.
+//! nodes. [`CostBook`] keeps, per size class, what both ways cost lately, takes the cheaper one,
+//! and looks at the other one now and then.
+//!
+//! What a hand-over costs depends on the last one: a thread that has just been used is awake and
+//! takes the next chunk at once, one that went to sleep must be woken. So Filter and Score of a
+//! size class go the same way, a look lasts a few jobs, and its first jobs, which find the other
+//! threads asleep, do not count.
 
 use rayon::prelude::*;
 
@@ -54,14 +59,14 @@ pub enum Ways {
 pub struct Dispatch {
     ways: Ways,
     parallelism: usize,
-    books: [CostBook; 2],
+    book: CostBook,
 }
 
 impl Dispatch {
     /// Chunks are cut for `parallelism` ways.
     #[must_use]
     pub fn new(ways: Ways, parallelism: usize) -> Dispatch {
-        Dispatch { ways, parallelism: parallelism.max(1), books: [CostBook::default(), CostBook::default()] }
+        Dispatch { ways, parallelism: parallelism.max(1), book: CostBook::default() }
     }
 
     /// Runs `work` over `items`, chunk by chunk; `work` gets the offset of its chunk. `row_count`
@@ -84,14 +89,13 @@ impl Dispatch {
             // A job this small is done before another thread wakes up.
             Ways::Measured(_) if row_count < CostBook::ROWS_MIN || items.len() <= chunk => inline(items),
             Ways::Measured(now_ns) => {
-                let book = &mut self.books[kind as usize];
-                let way = book.choose(row_count);
+                let way = self.book.choose(row_count);
                 let start_ns = now_ns();
                 match way {
                     Way::Inline => inline(items),
                     Way::Parallel => parallel(items),
                 }
-                book.record(row_count, way, now_ns().saturating_sub(start_ns));
+                self.book.record(kind, row_count, now_ns().saturating_sub(start_ns));
             }
         }
     }
@@ -109,103 +113,170 @@ impl Dispatch {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Way {
+    #[default]
     Inline,
     Parallel,
 }
 
-/// Recent cost of one way for one size class, in nanoseconds per 1,024 rows.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    ns_per_kilorow: u64,
-    samples: u32,
+impl Way {
+    fn other(self) -> Way {
+        match self {
+            Way::Inline => Way::Parallel,
+            Way::Parallel => Way::Inline,
+        }
+    }
 }
+
+/// Recent cost of one way for one kind of work, in nanoseconds per 1,024 rows; 0 while unknown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost(u64);
 
 impl Cost {
     /// A moving average over about eight samples. One sample counts at most twice the average: a
     /// job that was interrupted says nothing about the way.
     fn record(&mut self, ns_per_kilorow: u64) {
-        self.samples = self.samples.saturating_add(1);
-        if self.samples == 1 {
-            self.ns_per_kilorow = ns_per_kilorow;
-            return;
-        }
-        let sample = ns_per_kilorow.min(2 * self.ns_per_kilorow);
-        self.ns_per_kilorow = (7 * self.ns_per_kilorow + sample) / 8;
+        self.0 = match self.0 {
+            0 => ns_per_kilorow.max(1),
+            average => (7 * average + ns_per_kilorow.min(2 * average)) / 8,
+        };
     }
 }
 
-/// What both ways cost, by size class (powers of two).
-#[derive(Clone, Debug)]
+/// The last samples of a look at one kind of work. Their median stands for the way, so that one
+/// interruption does not spoil the look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    samples: [u64; 3],
+    count: usize,
+}
+
+impl Look {
+    fn record(&mut self, ns_per_kilorow: u64) {
+        self.samples[self.count % self.samples.len()] = ns_per_kilorow.max(1);
+        self.count += 1;
+    }
+
+    fn median(mut self) -> Option<Cost> {
+        let count = self.count.min(self.samples.len());
+        let samples = &mut self.samples[..count];
+        samples.sort_unstable();
+        // The lower one of two.
+        Some(Cost(*samples.get(count.checked_sub(1)? / 2)?))
+    }
+}
+
+/// What both ways cost for jobs of about the same size.
+///
+/// ```text
+///        all kinds known, patience over
+/// Taken ───────────────────────────────▶ Look: LOOK_JOBS jobs the other way
+///   ▲                                      │
+///   └──────── patience for what it cost ◀──┘
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+struct SizeClass {
+    /// By way, by kind.
+    costs: [[Cost; 2]; 2],
+    taken: Way,
+    /// Jobs so far, up to [`SizeClass::JOBS_MIN`].
+    jobs: u32,
+    /// Jobs left of the look under way.
+    look_jobs: u32,
+    /// By kind.
+    looks: [Look; 2],
+    /// What the look under way has cost more than the way that is taken.
+    look_extra_ns: u64,
+    /// Time to be spent on the way taken before the next look.
+    patience_ns: u64,
+}
+
+impl SizeClass {
+    /// Jobs before the first look.
+    const JOBS_MIN: u32 = 8;
+    /// Jobs of a look: Filter and Score of five cycles.
+    const LOOK_JOBS: u32 = 10;
+    /// The last so many jobs of a look count.
+    const LOOK_JOBS_COUNTED: u32 = 6;
+    /// Looks may cost one part in so many of all time: 2 %.
+    const LOOK_SHARE: u64 = 50;
+    /// Looks that cost nothing are still this many looks apart.
+    const LOOKS_APART: u64 = 8;
+
+    fn way(&mut self) -> Way {
+        if self.look_jobs == 0 && self.patience_ns == 0 && self.jobs >= Self::JOBS_MIN {
+            self.look_jobs = Self::LOOK_JOBS;
+        }
+        if self.look_jobs > 0 { self.taken.other() } else { self.taken }
+    }
+
+    fn record(&mut self, kind: Work, row_count: usize, elapsed_ns: u64) {
+        let ns_per_kilorow = elapsed_ns * 1024 / row_count as u64;
+        let cost = &mut self.costs[self.taken as usize][kind as usize];
+        if self.look_jobs == 0 {
+            self.jobs = Self::JOBS_MIN.min(self.jobs + 1);
+            cost.record(ns_per_kilorow);
+            // What a job costs, not how long it was interrupted, pays for looks.
+            self.patience_ns = self.patience_ns.saturating_sub(cost.0 * row_count as u64 / 1024);
+        } else {
+            let expected_ns = cost.0 * row_count as u64 / 1024;
+            // An interruption says nothing about the way.
+            self.look_extra_ns += elapsed_ns.min(4 * expected_ns).saturating_sub(expected_ns);
+            self.patience_ns += Self::LOOKS_APART * expected_ns;
+            if self.look_jobs <= Self::LOOK_JOBS_COUNTED {
+                self.looks[kind as usize].record(ns_per_kilorow);
+            }
+            self.look_jobs -= 1;
+            if self.look_jobs == 0 {
+                self.end_look();
+            }
+        }
+        if self.look_jobs == 0 && self.other_is_cheaper() {
+            self.taken = self.taken.other();
+        }
+    }
+
+    fn end_look(&mut self) {
+        for (cost, look) in
+            self.costs[self.taken.other() as usize].iter_mut().zip(std::mem::take(&mut self.looks))
+        {
+            *cost = look.median().unwrap_or(*cost);
+        }
+        let extra_ns = std::mem::take(&mut self.look_extra_ns);
+        self.patience_ns = self.patience_ns.max(extra_ns * Self::LOOK_SHARE);
+    }
+
+    /// Over the kinds that were seen both ways.
+    fn other_is_cheaper(&self) -> bool {
+        let [taken, other] = [self.taken, self.taken.other()].map(|way| self.costs[way as usize]);
+        let known = || taken.iter().zip(&other).filter(|(taken, other)| taken.0 > 0 && other.0 > 0);
+        known().map(|(_, other)| other.0).sum::<u64>() < known().map(|(taken, _)| taken.0).sum::<u64>()
+    }
+}
+
+/// Costs by size class (powers of two).
+#[derive(Clone, Debug, Default)]
 struct CostBook {
-    inline: [Cost; CostBook::CLASSES],
-    parallel: [Cost; CostBook::CLASSES],
-    /// Jobs since the dearer way was tried.
-    since_look: [u32; CostBook::CLASSES],
-}
-
-impl Default for CostBook {
-    fn default() -> Self {
-        CostBook {
-            inline: [Cost::default(); CostBook::CLASSES],
-            parallel: [Cost::default(); CostBook::CLASSES],
-            since_look: [0; CostBook::CLASSES],
-        }
-    }
+    classes: [SizeClass; CostBook::CLASSES],
 }
 
 impl CostBook {
     const CLASSES: usize = 32;
     /// Jobs below this many rows are not worth a thought.
     const ROWS_MIN: usize = 512;
-    /// Both ways are tried this often before one is trusted.
-    const SAMPLES_MIN: u32 = 4;
-    /// The dearer way is tried again as often as that costs 1 %: at twice the cost once in a
-    /// hundred jobs, at a tenth more once in ten, so that a close call is revised soon when other
-    /// work takes or leaves the cores.
-    const LOOK_PERCENT: u64 = 1;
-    /// Between two looks, at least and at most.
-    const LOOK_EVERY: (u64, u64) = (8, 128);
 
-    fn class(row_count: usize) -> usize {
-        row_count.max(1).ilog2() as usize % Self::CLASSES
+    fn class(&mut self, row_count: usize) -> &mut SizeClass {
+        &mut self.classes[row_count.max(1).ilog2() as usize % Self::CLASSES]
     }
 
     fn choose(&mut self, row_count: usize) -> Way {
-        let class = Self::class(row_count);
-        let (inline, parallel) = (self.inline[class], self.parallel[class]);
-        if inline.samples < Self::SAMPLES_MIN {
-            return Way::Inline;
-        }
-        if parallel.samples < Self::SAMPLES_MIN {
-            return Way::Parallel;
-        }
-        let since_look = &mut self.since_look[class];
-        *since_look += 1;
-        let is_look = u64::from(*since_look) >= Self::look_every(inline, parallel);
-        if is_look {
-            *since_look = 0;
-        }
-        let inline_is_cheaper = inline.ns_per_kilorow <= parallel.ns_per_kilorow;
-        if inline_is_cheaper == is_look { Way::Parallel } else { Way::Inline }
+        self.class(row_count).way()
     }
 
-    fn look_every(one: Cost, other: Cost) -> u64 {
-        let cheaper = one.ns_per_kilorow.min(other.ns_per_kilorow).max(1);
-        let dearer = one.ns_per_kilorow.max(other.ns_per_kilorow);
-        let extra_percent = (dearer - cheaper.min(dearer)) * 100 / cheaper;
-        let (least, most) = Self::LOOK_EVERY;
-        (extra_percent / Self::LOOK_PERCENT).clamp(least, most)
-    }
-
-    fn record(&mut self, row_count: usize, way: Way, elapsed_ns: u64) {
-        let class = Self::class(row_count);
-        let ns_per_kilorow = elapsed_ns * 1024 / row_count as u64;
-        match way {
-            Way::Inline => self.inline[class].record(ns_per_kilorow),
-            Way::Parallel => self.parallel[class].record(ns_per_kilorow),
-        }
+    /// Notes what the job that was chosen for last has cost.
+    fn record(&mut self, kind: Work, row_count: usize, elapsed_ns: u64) {
+        self.class(row_count).record(kind, row_count, elapsed_ns);
     }
 }
 
@@ -230,42 +301,64 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_cheaper_way_is_taken_and_the_other_is_looked_at_again() {
-        let mut book = CostBook::default();
-        for _ in 0..64 {
-            let way = book.choose(5000);
-            book.record(5000, way, if way == Way::Inline { 10_000 } else { 30_000 });
+    /// Runs jobs at these costs; returns how many went parallel and what all of them cost.
+    fn run_jobs(book: &mut CostBook, jobs: usize, inline_ns: u64, parallel_ns: u64) -> (usize, u64) {
+        let (mut parallel, mut spent_ns) = (0, 0);
+        for job in 0..jobs {
+            let kind = if job % 2 == 0 { Work::Filter } else { Work::Score };
+            let elapsed_ns = match book.choose(5000) {
+                Way::Inline => inline_ns,
+                Way::Parallel => {
+                    parallel += 1;
+                    parallel_ns
+                }
+            };
+            book.record(kind, 5000, elapsed_ns);
+            spent_ns += elapsed_ns;
         }
-        let taken: Vec<Way> = (0..1280).map(|_| book.choose(5000)).collect();
-        let parallel = taken.iter().filter(|&&way| way == Way::Parallel).count();
-        assert_eq!(parallel, 10, "one in 128");
-        // The machine changes: the other way becomes cheaper and is found out.
-        for _ in 0..4096 {
-            let way = book.choose(5000);
-            book.record(5000, way, if way == Way::Inline { 90_000 } else { 30_000 });
-        }
-        assert_eq!(book.choose(5000), Way::Parallel);
+        (parallel, spent_ns)
     }
 
     #[test]
-    fn a_close_call_is_revised_soon() {
+    fn the_cheaper_way_is_taken_and_looking_at_the_other_costs_little() {
+        for (inline_ns, parallel_ns) in
+            [(10_000, 30_000), (10_000, 11_000), (30_000, 10_000), (11_000, 10_000)]
+        {
+            let mut book = CostBook::default();
+            run_jobs(&mut book, 64, inline_ns, parallel_ns);
+            let (_, spent_ns) = run_jobs(&mut book, 4000, inline_ns, parallel_ns);
+            let best_ns = 4000 * inline_ns.min(parallel_ns);
+            assert!(spent_ns <= best_ns * 103 / 100, "{inline_ns} {parallel_ns}: {spent_ns} of {best_ns}");
+        }
+    }
+
+    #[test]
+    fn interruptions_do_not_decide() {
         let mut book = CostBook::default();
-        let mut run = |jobs: usize, parallel_ns: u64| {
-            (0..jobs)
-                .filter(|_| {
-                    let way = book.choose(5000);
-                    book.record(5000, way, if way == Way::Inline { 10_000 } else { parallel_ns });
-                    way == Way::Parallel
-                })
-                .count()
-        };
-        run(64, 11_000);
-        let looks = run(1000, 11_000);
-        assert!((50..=130).contains(&looks), "{looks} of 1000: a tenth more costs 1 % once in ten");
-        // Another core became free: within two hundred jobs the other way is taken for good.
-        run(200, 6_000);
-        assert!(run(100, 6_000) > 90);
+        let mut parallel = 0;
+        for job in 0..4000 {
+            let kind = if job % 2 == 0 { Work::Filter } else { Work::Score };
+            let way = book.choose(5000);
+            parallel += usize::from(way == Way::Parallel);
+            let quiet_ns = if way == Way::Inline { 10_000 } else { 6_000 };
+            book.record(kind, 5000, if job % 11 == 0 { 100 * quiet_ns } else { quiet_ns });
+        }
+        assert!(parallel > 3500, "{parallel} of 4000");
+    }
+
+    #[test]
+    fn a_change_of_the_machine_is_found_out() {
+        let mut book = CostBook::default();
+        assert_eq!(run_jobs(&mut book, 8, 10_000, 30_000).0, 0, "inline comes first");
+        run_jobs(&mut book, 1000, 10_000, 30_000);
+        let (parallel, _) = run_jobs(&mut book, 4000, 10_000, 30_000);
+        assert!(0 < parallel && parallel < 100, "{parallel} looks at the dearer way");
+        // Another core became free.
+        run_jobs(&mut book, 2000, 10_000, 6_000);
+        assert!(run_jobs(&mut book, 1000, 10_000, 6_000).0 > 800);
+        // And is taken again: that shows in the way that is taken, so it is left within a few jobs.
+        run_jobs(&mut book, 30, 10_000, 30_000);
+        assert!(run_jobs(&mut book, 1000, 10_000, 30_000).0 < 100);
     }
 
     #[test]
