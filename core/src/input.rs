@@ -61,6 +61,8 @@ pub struct PodInput {
     pub host_network: bool,
     /// The owner reference with `controller: true`.
     pub controller: Option<OwnerInput>,
+    /// `metadata.deletionTimestamp` is set: topology spread no longer counts the pod.
+    pub is_terminating: bool,
 }
 
 /// What tells one pod from another of the same class.

@@ -60,6 +60,7 @@ fn input(pod: &Pod, spec: &PodSpec) -> Result<PodInput, ConvertError> {
         volumes: spec.volumes.iter().flatten().filter_map(volume::volume).collect(),
         host_network: spec.host_network.unwrap_or(false),
         controller: controller(pod),
+        is_terminating: pod.metadata.deletion_timestamp.is_some(),
     })
 }
 

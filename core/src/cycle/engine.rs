@@ -9,7 +9,7 @@ use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::plugin::{Normalization, normalize, normalized};
+use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::Reason;
 use crate::ids::ClassId;
@@ -340,10 +340,9 @@ impl Engine {
         for planned in &entry.plan.live_scores {
             scratch.scores.clear();
             scratch.scores.resize(rows.len(), 0);
-            profile.score(planned.plugin).score(world, class, rows, &mut scratch.scores);
-            if planned.normalization != Normalization::None {
-                normalize(planned.normalization, &mut scratch.scores);
-            }
+            let plugin = profile.score(planned.plugin);
+            plugin.score(world, class, rows, &mut scratch.scores);
+            plugin.normalize(world, class, rows, &mut scratch.scores);
             for (total, score) in totals.iter_mut().zip(&scratch.scores) {
                 *total += planned.weight * score;
             }
@@ -485,8 +484,9 @@ fn sum_scores(
     scores.clear();
     scores.resize(rows.len(), 0);
     for planned in plan.final_scores.iter().chain(&plan.scaled_scores).chain(&plan.live_scores) {
-        profile.score(planned.plugin).score(world, class, rows, scores);
-        normalize(planned.normalization, scores);
+        let plugin = profile.score(planned.plugin);
+        plugin.score(world, class, rows, scores);
+        plugin.normalize(world, class, rows, scores);
         for (total, score) in totals.iter_mut().zip(scores.iter()) {
             *total += planned.weight * score;
         }

@@ -91,7 +91,7 @@ impl Entry {
     pub(crate) fn refresh(&mut self, world: &World, profile: &Profile) {
         let nodes = world.nodes();
         let versions = Versions { structure: nodes.structure_version(), images: nodes.images().version() };
-        if versions != self.versions {
+        if versions != self.versions || !self.plan.is_current(world, profile, world.class(self.class)) {
             self.versions = versions;
             self.rebuild(world, profile);
             return;

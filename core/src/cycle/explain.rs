@@ -2,7 +2,6 @@
 //! complete, for `replay` and `explain`; it asks the same plugins as the engine.
 
 use crate::cycle::plan::{Plan, Scope, outside_reason};
-use crate::framework::plugin::normalize;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
@@ -115,7 +114,7 @@ fn score(world: &World, profile: &Profile, class: ClassId, plan: &Plan, nodes: &
         let mut raw = vec![0; rows.len()];
         score.score(world, world.class(class), &rows, &mut raw);
         let mut scaled = raw.clone();
-        normalize(score.normalization(), &mut scaled);
+        score.normalize(world, world.class(class), &rows, &mut scaled);
         for ((&row, raw), scaled) in rows.iter().zip(raw).zip(scaled) {
             let node = &mut nodes[row as usize];
             node.scores.push(NodeScore { plugin, raw, weighted: weight * scaled });

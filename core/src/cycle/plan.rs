@@ -70,13 +70,15 @@ pub struct Plan {
     pub live_scores: Vec<PlannedScore>,
     /// Scores that PreScore skipped.
     pub skipped_scores: Vec<PluginIndex>,
+    /// What the answers of PreFilter and PreScore were made from.
+    versions: Vec<(PluginIndex, u64)>,
 }
 
 impl Plan {
     /// Asks every plugin about the class.
     #[must_use]
     pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {
-        let mut plan = Plan::default();
+        let mut plan = Plan { versions: plan_versions(world, profile, class), ..Plan::default() };
         plan.scope = plan.pre_filter(world, profile, class);
         for &(plugin, weight) in profile.scores() {
             let score = profile.score(plugin);
@@ -92,6 +94,15 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// Whether every plugin would answer as it did when the plan was made.
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self, world: &World, profile: &Profile, class: &PodClass) -> bool {
+        self.versions
+            .iter()
+            .all(|&(plugin, version)| profile.plugins()[plugin].plan_version(world, class) == Some(version))
     }
 
     fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> Scope {
@@ -156,6 +167,15 @@ impl Plan {
             }
         }
     }
+}
+
+fn plan_versions(world: &World, profile: &Profile, class: &PodClass) -> Vec<(PluginIndex, u64)> {
+    profile
+        .plugins()
+        .iter()
+        .enumerate()
+        .filter_map(|(at, plugin)| Some((at, plugin.plan_version(world, class)?)))
+        .collect()
 }
 
 fn existing_rows(world: &World, names: &[Symbol]) -> Vec<u32> {

@@ -4,6 +4,7 @@
 //! clears bits of the chunk's words, [`ScorePlugin::score`] writes a column of scores. Whoever
 //! needs to know why a node is out asks [`FilterPlugin::verdict`] for that one node.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::class::PodClass;
@@ -31,6 +32,13 @@ pub enum Reads {
 pub trait Plugin: fmt::Debug + Send + Sync {
     /// Upstream's name.
     fn name(&self) -> &'static str;
+
+    /// A number that moves whenever the answer of PreFilter or PreScore for this class may have
+    /// changed; `None` when it depends on the class and the node list alone. A plan is made again
+    /// when it moved, and with it every verdict and score that was kept for the class.
+    fn plan_version(&self, _world: &World, _class: &PodClass) -> Option<u64> {
+        None
+    }
 
     /// PreEnqueue.
     fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {
@@ -87,7 +95,7 @@ pub enum PreFilter<'a> {
     /// Filter has nothing to say about this pod.
     Skip,
     /// Only nodes of these names can fit.
-    Nodes(&'a [Symbol]),
+    Nodes(Cow<'a, [Symbol]>),
     /// No node can fit.
     Reject(Code, Reason),
 }
@@ -97,7 +105,7 @@ pub trait FilterPlugin: Sync {
     /// What the verdict depends on.
     fn reads(&self) -> Reads;
 
-    /// Asked once per class (for [`Reads::Global`]: once per cycle).
+    /// Asked once per class, and again when [`Plugin::plan_version`] moved.
     fn pre_filter<'a>(&self, world: &'a World, class: &'a PodClass) -> PreFilter<'a>;
 
     /// Clears the bit of every node that does not fit. `words[i]` covers the rows of word
@@ -144,7 +152,7 @@ pub trait ScorePlugin: Sync {
     /// What the raw score depends on.
     fn reads(&self) -> Reads;
 
-    /// Asked once per class (for [`Reads::Global`]: once per cycle).
+    /// Asked once per class, and again when [`Plugin::plan_version`] moved.
     fn pre_score(&self, world: &World, class: &PodClass) -> PreScore;
 
     /// Writes the raw score of `rows[i]` to `scores[i]`.
@@ -153,6 +161,13 @@ pub trait ScorePlugin: Sync {
     /// How scores of the feasible nodes are brought to one scale.
     fn normalization(&self) -> Normalization {
         Normalization::None
+    }
+
+    /// Brings the scores of all feasible nodes to one scale. A plugin with a scale of its own
+    /// overrides this; it must read [`Reads::Global`], because such scores are asked for, and
+    /// scaled, in every cycle.
+    fn normalize(&self, _world: &World, _class: &PodClass, _rows: &[u32], scores: &mut [i64]) {
+        normalize(self.normalization(), scores);
     }
 }
 

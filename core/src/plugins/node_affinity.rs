@@ -1,6 +1,8 @@
 //! NodeAffinity: node selector, required and preferred node affinity, and what the scheduler's
 //! configuration adds. Upstream: plugins/nodeaffinity/node_affinity.go.
 
+use std::borrow::Cow;
+
 use crate::class::PodClass;
 use crate::class::selector::{NameSubset, NodeSelector, PreferredTerms};
 use crate::framework::plugin::{
@@ -76,7 +78,7 @@ impl FilterPlugin for NodeAffinity {
         }
         match &class.affinity_names {
             NameSubset::All => PreFilter::Run,
-            NameSubset::Names(names) => PreFilter::Nodes(names),
+            NameSubset::Names(names) => PreFilter::Nodes(Cow::Borrowed(names)),
             NameSubset::Conflict => PreFilter::Reject(Code::UnschedulableAndUnresolvable, REASON_CONFLICT),
         }
     }

@@ -1,6 +1,8 @@
 //! NodeName: a pod that names its node fits there only.
 //! Upstream: plugins/nodename/node_name.go.
 
+use std::borrow::Cow;
+
 use crate::class::PodClass;
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
 use crate::framework::status::{Code, Reason};
@@ -29,7 +31,7 @@ impl FilterPlugin for NodeName {
 
     fn pre_filter<'a>(&self, _: &'a World, class: &'a PodClass) -> PreFilter<'a> {
         match &class.node_name {
-            Some(name) => PreFilter::Nodes(std::slice::from_ref(name)),
+            Some(name) => PreFilter::Nodes(Cow::Borrowed(std::slice::from_ref(name))),
             None => PreFilter::Run,
         }
     }
