@@ -188,6 +188,6 @@ fn warm_up(cluster: &WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usi
 
 fn decide(cluster: &WarmCluster, engine: &mut Engine) -> usize {
     let class = cluster.class(PodKind::Plain);
-    let decision = engine.decide(black_box(&cluster.world), &cluster.profile, class, &mut NoProbe);
+    let decision = engine.decide(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
     schedlab_benches::check::chosen_row(&decision)
 }

@@ -14,6 +14,8 @@ pub mod input;
 pub mod interner;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+pub mod nominations;
+pub mod owners;
 pub mod plugins;
 pub mod pods;
 pub mod quantity;
@@ -21,6 +23,7 @@ pub mod queue;
 pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
+pub mod topology;
 #[cfg(test)]
 mod twin;
 pub mod world;

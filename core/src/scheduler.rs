@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings};
+use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings, Pending};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::PreEnqueuePlugin;
@@ -176,6 +176,11 @@ impl Scheduler {
         &self.profile
     }
 
+    /// What it knows, to be changed from outside, and the profile it decides by.
+    pub fn parts(&mut self) -> (&mut World, &Profile) {
+        (&mut self.world, &self.profile)
+    }
+
     /// How many pods are where.
     #[must_use]
     pub fn counts(&self) -> PodCounts {
@@ -307,9 +312,12 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         row.attempts += 1;
         let (uid, class, condition) = (row.uid, row.class, row.condition);
-        match self.engine.decide(&self.world, &self.profile, class, probe) {
+        let nominated = self.world.nominations().node_of(uid);
+        let pending = Pending { class, pod: Some(uid), nominated };
+        match self.engine.decide(&mut self.world, &self.profile, pending, probe) {
             Decision::Chosen(choice) => {
                 let node = self.world.nodes().columns().id[choice.row];
+                self.world.clear_nomination(uid);
                 self.world.place(pod, node);
                 self.move_to(pod, PodState::Assumed);
                 self.calls.push(ApiCall::Bind { pod: uid, node });

@@ -293,14 +293,14 @@ fn fit(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> NodeResourcesFit {
 /// Lets the engine decide and holds the decision against the naive twin's. `draws` is a copy of
 /// the engine's stream, kept in step. Returns the chosen node.
 pub(crate) fn check_decision(
-    twin: &Twin,
+    twin: &mut Twin,
     (profile, naive_profile): (&Profile, &NaiveProfile),
     engine: &mut Engine,
     class: ClassId,
     (tie_break, draws): (TieBreak, &mut Draws),
 ) -> Option<String> {
     let start = engine.next_start();
-    let decision = engine.decide(&twin.world, profile, class, &mut NoProbe);
+    let decision = engine.decide(&mut twin.world, profile, class, &mut NoProbe);
     let pod = &twin.world.class(class).input;
     let expected = schedule(naive_profile, &twin.cluster, pod, start, Pick::First);
     assert_eq!(engine.next_start(), expected.next_start, "next start");

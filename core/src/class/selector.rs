@@ -10,7 +10,7 @@ use crate::interner::Vocabulary;
 use crate::resources::{is_name_part, is_qualified_name};
 
 /// What a requirement asks of one label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Test {
     In(Box<[Symbol]>),
     NotIn(Box<[Symbol]>),
@@ -21,7 +21,7 @@ enum Test {
 }
 
 /// A compiled requirement on a label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     key: Symbol,
     test: Test,
@@ -79,20 +79,20 @@ fn is_label_value(text: &str) -> bool {
 }
 
 /// A requirement on a node field. Only `metadata.name` exists; any other field reads as empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FieldTest {
     field: Field,
     value: Symbol,
     expectation: Expectation,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Field {
     Name,
     Absent,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Expectation {
     Equal,
     Different,
@@ -120,7 +120,7 @@ impl FieldTest {
 }
 
 /// One compiled term.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     labels: Box<[Requirement]>,
     fields: Box<[FieldTest]>,
@@ -161,7 +161,7 @@ impl Term {
 }
 
 /// ORed terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSelector {
     terms: Box<[Term]>,
 }
@@ -186,7 +186,7 @@ impl NodeSelector {
 }
 
 /// `spec.nodeSelector` and the required node affinity of a pod: both must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequiredNodeAffinity {
     labels: Box<[(Symbol, Symbol)]>,
     selector: Option<NodeSelector>,
@@ -224,7 +224,7 @@ impl RequiredNodeAffinity {
 }
 
 /// Weighted terms whose weights add up where they match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PreferredTerms {
     terms: Box<[(i64, Term)]>,
 }
@@ -262,7 +262,7 @@ impl PreferredTerms {
 
 /// The node names that required affinity narrows the search to.
 /// Upstream: nodeaffinity/node_affinity.go `PreFilter`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NameSubset {
     /// Some term does not name nodes: all nodes are eligible.
     All,

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::class::PodClass;
 use crate::framework::status::{Code, Reason};
-use crate::ids::Symbol;
+use crate::ids::{ClassId, Symbol};
 use crate::snapshot::mask::BitRows;
 use crate::world::World;
 
@@ -39,6 +39,10 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     fn plan_version(&self, _world: &World, _class: &PodClass) -> Option<u64> {
         None
     }
+
+    /// Makes what the plugin keeps in the world about a class of pending pods. Called before a
+    /// plan is made for the class; a second call with nothing changed does nothing.
+    fn prepare(&self, _world: &mut World, _class: ClassId) {}
 
     /// PreEnqueue.
     fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {

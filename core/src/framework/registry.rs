@@ -7,12 +7,14 @@ use crate::framework::profile::Profile;
 use crate::interner::Vocabulary;
 use crate::plugins::default_binder::DefaultBinder;
 use crate::plugins::image_locality::ImageLocality;
+use crate::plugins::inter_pod_affinity::InterPodAffinity;
 use crate::plugins::node_affinity::NodeAffinity;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy};
 use crate::plugins::node_unschedulable::NodeUnschedulable;
+use crate::plugins::pod_topology_spread::{DefaultConstraints, PodTopologySpread};
 use crate::plugins::priority_sort::PrioritySort;
 use crate::plugins::scheduling_gates::SchedulingGates;
 use crate::plugins::taint_toleration::TaintToleration;
@@ -39,6 +41,8 @@ pub fn profile_with(strategy: ScoringStrategy, vocabulary: &mut Vocabulary) -> P
         (Arc::new(NodeAffinity::default()), 2),
         (Arc::new(NodePorts), 0),
         (Arc::new(NodeResourcesFit::new(strategy, vocabulary)), 1),
+        (Arc::new(PodTopologySpread::new(DefaultConstraints::System, vocabulary)), 2),
+        (Arc::new(InterPodAffinity::default()), 2),
         (Arc::new(NodeResourcesBalancedAllocation::default()), 1),
         (Arc::new(ImageLocality), 1),
         (Arc::new(DefaultBinder), 0),

@@ -55,15 +55,22 @@ impl Comparison<'_> {
         };
         let recorded_nodes = self.record.nodes.as_deref().unwrap_or_default();
         let recorded_feasible = recorded_nodes.iter().filter(|node| node.feasible).count();
-        if !self.record.via_nominated {
-            self.chosen(What::EngineChosen, row);
-            self.ties(What::EngineTies, ties);
-        }
+        let via_nominated = matches!(ours, Decision::Chosen(choice) if choice.via_nominated);
         self.check(
-            || What::EngineFeasible,
-            recorded_feasible == feasible,
-            || (recorded_feasible.to_string(), feasible.to_string()),
+            || What::ViaNominated,
+            self.record.via_nominated == via_nominated,
+            || (self.record.via_nominated.to_string(), via_nominated.to_string()),
         );
+        self.chosen(What::EngineChosen, row);
+        // The other nodes are not looked at when the nominated one fits.
+        if !via_nominated {
+            self.ties(What::EngineTies, ties);
+            self.check(
+                || What::EngineFeasible,
+                recorded_feasible == feasible,
+                || (recorded_feasible.to_string(), feasible.to_string()),
+            );
+        }
         if let Decision::Unschedulable(diagnosis) = ours
             && recorded_feasible == 0
         {
@@ -74,7 +81,6 @@ impl Comparison<'_> {
     /// Counts what the record has beyond what the engine decides.
     pub(super) fn count_the_rest(&mut self) {
         let not_compared = &mut self.report.not_compared;
-        not_compared.via_nominated += u64::from(self.record.via_nominated);
         not_compared.preemption += u64::from(self.record.preemption.is_some());
         not_compared.volumes += u64::from(self.record.volumes.is_some());
     }

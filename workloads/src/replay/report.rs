@@ -46,8 +46,6 @@ impl TraceReport {
 /// Recorded decisions about things the engine does not decide yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotCompared {
-    /// Choices of a pod's nominated node (`viaNominated`).
-    pub via_nominated: u64,
     /// Preemptions.
     pub preemption: u64,
     /// Decisions of the volume binder.
@@ -58,7 +56,7 @@ impl NotCompared {
     /// All of them.
     #[must_use]
     pub fn total(self) -> u64 {
-        self.via_nominated + self.preemption + self.volumes
+        self.preemption + self.volumes
     }
 }
 
@@ -128,6 +126,8 @@ pub enum What {
     EngineTies,
     /// How many nodes the engine found feasible.
     EngineFeasible,
+    /// Whether the nominated node was taken without regard to scores.
+    ViaNominated,
     /// How many nodes each reason rejects first, or PreFilter's message.
     EngineDiagnosis,
     /// The plugins that reject.
@@ -156,6 +156,7 @@ impl fmt::Display for What {
             What::EngineChosen => f.write_str("engine.chosen"),
             What::EngineTies => f.write_str("engine.ties"),
             What::EngineFeasible => f.write_str("engine.feasible"),
+            What::ViaNominated => f.write_str("viaNominated"),
             What::EngineDiagnosis => f.write_str("engine.diagnosis"),
             What::EnginePlugins => f.write_str("engine.plugins"),
         }

@@ -55,12 +55,12 @@ fn compare(
     (step, pod, record): (usize, &Pod, &ScheduleRecord),
     report: &mut TraceReport,
 ) -> Result<(), StepProblem> {
-    let class = state.compile_pending(pod)?;
-    let (world, profile) = (state.scheduler().world(), state.scheduler().profile());
-    let explanation = explain(world, profile, class);
+    let pending = state.pending(pod)?;
+    let (world, profile) = state.parts();
+    let explanation = explain(world, profile, pending);
     // Nothing is carried over from one recorded decision to the next.
     engine.set_next_start(0);
-    let decision = engine.decide(world, profile, class, &mut NoProbe);
+    let decision = engine.decide(world, profile, pending, &mut NoProbe);
     report.schedule_steps += 1;
     let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
     comparison.explanation(&explanation);

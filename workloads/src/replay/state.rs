@@ -5,17 +5,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
-use schedlab_cluster::convert::{node_input, pod_input};
-use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_cluster::convert::{
+    node_input, pod_input, replica_set_input, replication_controller_input, service_input, stateful_set_input,
+};
+use schedlab_core::cycle::engine::{EngineSettings, Pending};
+use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::default_profile;
-use schedlab_core::ids::{ClassId, PodUid};
-use schedlab_core::input::PodMeta;
+use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::document::{Applied, Cluster, StorageObject};
 use super::error::StepProblem;
@@ -34,8 +39,8 @@ pub(super) fn pod_key(pod: &Pod) -> String {
 pub(super) struct State<'a> {
     scheduler: Scheduler,
     bound: BTreeMap<String, PodUid>,
-    /// In order of nomination. No plugin reads them yet.
-    nominated: Vec<(String, PodMeta)>,
+    /// Pending pods that are nominated.
+    nominated: BTreeMap<String, PodUid>,
     /// By kind, namespace and name. No plugin reads them yet.
     objects: BTreeMap<(&'a str, &'a str, &'a str), &'a StorageObject>,
     uids_given: u64,
@@ -50,10 +55,11 @@ impl<'a> State<'a> {
         let mut state = State {
             scheduler: Scheduler::with_profile(world, profile, EngineSettings::default()),
             bound: BTreeMap::new(),
-            nominated: Vec::new(),
+            nominated: BTreeMap::new(),
             objects: BTreeMap::new(),
             uids_given: 0,
         };
+        state.add_surroundings(cluster)?;
         for node in &cluster.nodes {
             state.add_node(node)?;
         }
@@ -66,15 +72,45 @@ impl<'a> State<'a> {
         Ok(state)
     }
 
-    pub(super) fn scheduler(&self) -> &Scheduler {
-        &self.scheduler
+    /// Namespaces, services and workloads.
+    fn add_surroundings(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
+        let (world, _) = self.scheduler.parts();
+        for namespace in &cluster.namespaces {
+            let namespace: Namespace = typed(namespace, "Namespace")?;
+            let labels = namespace.metadata.labels.unwrap_or_default();
+            world.upsert_namespace(&namespace.metadata.name.unwrap_or_default(), &labels);
+        }
+        let owners = world.owners_mut();
+        for service in &cluster.services {
+            owners.upsert_service(service_input(&typed(service, "Service")?));
+        }
+        for controller in &cluster.replication_controllers {
+            let controller = typed(controller, "ReplicationController")?;
+            owners.upsert_workload(replication_controller_input(&controller));
+        }
+        for set in &cluster.replica_sets {
+            owners.upsert_workload(replica_set_input(&typed(set, "ReplicaSet")?));
+        }
+        for set in &cluster.stateful_sets {
+            owners.upsert_workload(stateful_set_input(&typed(set, "StatefulSet")?));
+        }
+        Ok(())
     }
 
-    /// The class of a pod that is to be evaluated. The node it names, if any, is part of it.
-    pub(super) fn compile_pending(&mut self, pod: &Pod) -> Result<ClassId, StepProblem> {
+    /// What the engine decides on, with rows in order, and the profile it decides by.
+    pub(super) fn parts(&mut self) -> (&mut World, &Profile) {
+        let (world, profile) = self.scheduler.parts();
+        world.settle();
+        (world, profile)
+    }
+
+    /// A pod that is to be evaluated. The node it names, if any, is part of its class.
+    pub(super) fn pending(&mut self, pod: &Pod) -> Result<Pending, StepProblem> {
         let (mut input, meta) = pod_input(pod)?;
         input.node_name = meta.node_name;
-        Ok(self.scheduler.compile(&Arc::new(input)))
+        let class = self.scheduler.compile(&Arc::new(input));
+        let nominated = meta.nominated_node_name.map(|node| self.scheduler.node_id(&node));
+        Ok(Pending { class, pod: self.nominated.get(&pod_key(pod)).copied(), nominated })
     }
 
     pub(super) fn add_node(&mut self, node: &Node) -> Result<(), StepProblem> {
@@ -179,10 +215,15 @@ impl<'a> State<'a> {
     }
 
     fn nominate_to(&mut self, pod: &Pod, node: String) -> Result<(), StepProblem> {
-        let (_, meta) = pod_input(pod)?;
+        let (input, _) = pod_input(pod)?;
+        let class = self.scheduler.compile(&Arc::new(input));
+        let node = self.scheduler.node_id(&node);
         let key = pod_key(pod);
         self.forget_nomination(&key);
-        self.nominated.push((key, PodMeta { nominated_node_name: Some(node), ..meta }));
+        self.uids_given += 1;
+        let uid = PodUid(self.uids_given);
+        self.scheduler.parts().0.nominate(uid, class, node);
+        self.nominated.insert(key, uid);
         Ok(())
     }
 
@@ -194,14 +235,19 @@ impl<'a> State<'a> {
     }
 
     fn forget_nomination(&mut self, pod: &str) -> bool {
-        let before = self.nominated.len();
-        self.nominated.retain(|(key, _)| key != pod);
-        self.nominated.len() < before
+        let Some(uid) = self.nominated.remove(pod) else { return false };
+        self.scheduler.parts().0.clear_nomination(uid);
+        true
     }
 
     pub(super) fn apply_objects(&mut self, objects: &'a [StorageObject]) {
         self.objects.extend(objects.iter().map(|object| (object.key(), object)));
     }
+}
+
+/// A JSON object as its API type.
+fn typed<T: DeserializeOwned>(object: &Value, kind: &'static str) -> Result<T, StepProblem> {
+    T::deserialize(object).map_err(|error| StepProblem::Malformed { kind, error: error.to_string() })
 }
 
 /// The pod after it was placed, as FORMAT.md's "Effect" has it.

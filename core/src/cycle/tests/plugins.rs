@@ -177,7 +177,7 @@ fn explanations_equal_naive() {
         let fast = engine_profile(&profile, &mut twin.world.vocabulary);
         let pod = Arc::new(fake::pod(rng));
         let class = twin.compile(&pod);
-        let explanation = crate::cycle::explain::explain(&twin.world, &fast, class);
+        let explanation = crate::cycle::explain::explain(&mut twin.world, &fast, class);
         let pre_filter = schedule::run_pre_filter(&profile, &pod);
         if pre_filter.rejected.is_some() {
             assert_eq!(explanation.chosen, None);

@@ -120,7 +120,7 @@ fn preemption_nominations_and_objects_are_applied_and_counted() {
     ]);
     let report = replayed(cluster, steps).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(feasibility(&report), [""; 0]);
-    assert_eq!(report.not_compared, NotCompared { via_nominated: 1, preemption: 1, volumes: 1 });
+    assert_eq!(report.not_compared, NotCompared { preemption: 1, volumes: 1 });
     assert_eq!(report.not_compared.total(), 3);
     let choices =
         report.differences.iter().filter(|it| it.step == 2 && it.what == What::EngineChosen).count();
