@@ -5,7 +5,7 @@
 //! Invariant: two pods with equal [`PodInput`]s are interchangeable to every plugin. Name, UID,
 //! timestamps and everything else that differs between replicas is in [`PodMeta`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::quantity::Quantity;
 
@@ -82,6 +82,8 @@ pub struct PodMeta {
     pub creation_time_s: Option<i64>,
     /// `metadata.deletionTimestamp` is set.
     pub is_terminating: bool,
+    /// Condition `DisruptionTarget` is true, with reason `PreemptionByScheduler`.
+    pub is_preempted: bool,
     /// `status.phase` is Succeeded or Failed.
     pub is_finished: bool,
 }
@@ -329,4 +331,66 @@ pub struct ImageInput {
     pub names: Vec<String>,
     /// `sizeBytes`.
     pub size_bytes: i64,
+}
+
+/// All that scheduling reads from a Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceInput {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`; absent selects nothing.
+    pub selector: Option<Labels>,
+}
+
+/// Which kind of workload a [`WorkloadInput`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// `v1` ReplicationController.
+    ReplicationController,
+    /// `apps/v1` ReplicaSet.
+    ReplicaSet,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    /// The `apiVersion` and `kind` of an owner reference to such a workload.
+    #[must_use]
+    pub fn type_names(self) -> (&'static str, &'static str) {
+        match self {
+            WorkloadKind::ReplicationController => ("v1", "ReplicationController"),
+            WorkloadKind::ReplicaSet => ("apps/v1", "ReplicaSet"),
+            WorkloadKind::StatefulSet => ("apps/v1", "StatefulSet"),
+        }
+    }
+}
+
+/// All that scheduling reads from a workload that owns pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadInput {
+    /// The kind.
+    pub kind: WorkloadKind,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`. A ReplicationController's map of labels stands in `match_labels`.
+    pub selector: Option<LabelSelectorInput>,
+}
+
+/// All that scheduling reads from a PodDisruptionBudget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DisruptionBudgetInput {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`; absent or empty protects nothing.
+    pub selector: Option<LabelSelectorInput>,
+    /// `status.disruptionsAllowed`.
+    pub disruptions_allowed: i32,
+    /// Names of pods in `status.disruptedPods`: their eviction is already counted.
+    pub disrupted_pods: BTreeSet<String>,
 }

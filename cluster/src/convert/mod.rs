@@ -12,11 +12,16 @@ mod node;
 mod pod;
 mod quantity;
 mod volume;
+mod workload;
 
 pub use affinity::label_selector_input;
 pub use error::ConvertError;
 pub use node::node_input;
 pub use pod::pod_input;
+pub use workload::{
+    disruption_budget_input, replica_set_input, replication_controller_input, service_input,
+    stateful_set_input,
+};
 
 /// The text, or the empty one the API means by its absence.
 fn text_or_empty(text: Option<&String>) -> String {

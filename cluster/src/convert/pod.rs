@@ -76,8 +76,18 @@ fn meta(pod: &Pod, spec: &PodSpec) -> PodMeta {
         start_time_s: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0.as_second()),
         creation_time_s: pod.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second()),
         is_terminating: pod.metadata.deletion_timestamp.is_some(),
+        is_preempted: status.is_some_and(is_preempted),
         is_finished: matches!(phase, Some("Succeeded" | "Failed")),
     }
+}
+
+/// Upstream: framework/preemption/util.go `PodTerminatingByPreemption` looks at the first condition
+/// of the type.
+fn is_preempted(status: &PodStatus) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.find(|condition| condition.type_ == "DisruptionTarget").is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some("PreemptionByScheduler")
+    })
 }
 
 fn each<T, U>(items: Option<&[T]>, convert: impl Fn(&T) -> U) -> Vec<U> {
