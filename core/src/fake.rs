@@ -138,7 +138,7 @@ pub fn cluster(rng: &mut Rng, node_count: RangeInclusive<usize>) -> NaiveCluster
     let mut cluster = NaiveCluster::new(nodes(rng, node_count));
     for NaiveNode { pods, .. } in &mut cluster.nodes {
         let pods_max = if rng.uses(Feature::OvercommittedNodes) { 20 } else { 3 };
-        *pods = (0..rng.range(0..=pods_max)).map(|_| bound_pod(rng)).collect();
+        *pods = (0..rng.range(0..=pods_max)).map(|_| bound_pod(rng).into()).collect();
     }
     cluster
 }
@@ -623,6 +623,7 @@ mod tests {
         let expected = [
             "\"\" rejects all", "\"NodeAffinity\" rejects all",
             "ImageLocality tells apart",
+            "InterPodAffinity skips Filter", "InterPodAffinity skips Score",
             "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
             "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
             "NodeName names nodes",
@@ -631,6 +632,7 @@ mod tests {
             "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
             "NodeResourcesFit tells apart",
             "NodeUnschedulable UnschedulableAndUnresolvable",
+            "PodTopologySpread skips Filter", "PodTopologySpread skips Score",
             "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
         ];
         let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();

@@ -19,7 +19,7 @@ use crate::naive::node_ports::host_ports;
 use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
 use crate::naive::node_tree::NodeTree;
 use crate::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
-use crate::naive::{NaiveCluster, NaiveNode};
+use crate::naive::{NaiveCluster, NaiveNode, NaivePod};
 use crate::plugins::image_locality::ImageLocality;
 use crate::plugins::node_affinity::NodeAffinity;
 use crate::plugins::node_name::NodeName;
@@ -57,7 +57,7 @@ pub(crate) struct Twin {
     pub(crate) tree: NodeTree,
     pub(crate) placed: Vec<Placed>,
     /// Pods that name a node which is not there.
-    absent: BTreeMap<String, Vec<PodInput>>,
+    absent: BTreeMap<String, Vec<NaivePod>>,
     uids: u64,
 }
 
@@ -109,7 +109,7 @@ impl Twin {
     pub(crate) fn remove_node(&mut self, name: &str) {
         let id = self.world.node_id(name);
         self.world.remove_node(id);
-        let NaiveNode { input, pods } = self.cluster.remove_node(name);
+        let NaiveNode { input, pods, .. } = self.cluster.remove_node(name);
         self.tree.remove_node(&input);
         self.absent.insert(name.to_owned(), pods);
     }
@@ -121,7 +121,7 @@ impl Twin {
         self.uids += 1;
         let id = self.world.pods_mut().insert(PodUid(self.uids), class, PodState::Bound, 0);
         self.world.place(id, node_id);
-        self.pods_of(node).push(pod.as_ref().clone());
+        self.pods_of(node).push(pod.as_ref().clone().into());
         self.placed.push(Placed { id, node: node.to_owned(), input: Arc::clone(pod) });
     }
 
@@ -131,7 +131,7 @@ impl Twin {
         self.world.displace(id);
         self.world.pods_mut().remove(id);
         let pods = self.pods_of(&node);
-        let position = pods.iter().position(|pod| *pod == *input).expect("the pod is on its node");
+        let position = pods.iter().position(|pod| pod.input == *input).expect("the pod is on its node");
         pods.remove(position);
     }
 
@@ -150,7 +150,7 @@ impl Twin {
         self.pods_of(node).iter().any(|other| ports(other).iter().any(|port| wanted.contains(port)))
     }
 
-    fn pods_of(&mut self, node: &str) -> &mut Vec<PodInput> {
+    fn pods_of(&mut self, node: &str) -> &mut Vec<NaivePod> {
         match self.cluster.nodes.iter_mut().find(|known| known.input.name == node) {
             Some(known) => &mut known.pods,
             None => self.absent.entry(node.to_owned()).or_default(),
@@ -171,6 +171,8 @@ impl Twin {
 /// A naive profile with the plugins in any order, some missing, and with any weight.
 pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     let mut profile = fake::profile(rng);
+    profile.filter_plugins.retain(|plugin| ALL_PLUGINS.contains(plugin));
+    profile.score_plugins.retain(|(plugin, _)| ALL_PLUGINS.contains(plugin));
     if rng.chance(50) {
         profile.percentage_of_nodes_to_score = i32::try_from(rng.range(0..=100)).expect("a percentage");
     }
@@ -242,10 +244,10 @@ impl Plugin for ScoreOnly {
 /// The engine's profile that says the same.
 pub(crate) fn engine_profile(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Profile {
     let mut plugins: Vec<(Arc<dyn Plugin>, i64)> = Vec::new();
-    for name in &naive.filter_plugins {
+    for name in naive.filter_plugins.iter().filter(|name| ALL_PLUGINS.contains(name)) {
         plugins.push((Arc::new(FilterOnly(engine_plugin(name, naive, vocabulary))), 0));
     }
-    for (name, weight) in &naive.score_plugins {
+    for (name, weight) in naive.score_plugins.iter().filter(|(name, _)| ALL_PLUGINS.contains(name)) {
         plugins.push((Arc::new(ScoreOnly(engine_plugin(name, naive, vocabulary))), *weight));
     }
     let mut profile = Profile::new("default-scheduler", plugins);

@@ -153,7 +153,7 @@ fn is_readable(term: &NodeSelectorTermInput) -> bool {
 }
 
 /// Upstream: labels/selector.go `NewRequirement`.
-fn is_readable_expression(requirement: &RequirementInput) -> bool {
+pub(super) fn is_readable_expression(requirement: &RequirementInput) -> bool {
     let values = &requirement.values;
     let values_fit = match requirement.operator.as_str() {
         "In" | "NotIn" => !values.is_empty(),
@@ -170,7 +170,7 @@ fn is_readable_field(requirement: &RequirementInput) -> bool {
 }
 
 /// Upstream: labels/selector.go `Requirement.Matches`.
-fn label_matches(requirement: &RequirementInput, labels: &Labels) -> bool {
+pub(super) fn label_matches(requirement: &RequirementInput, labels: &Labels) -> bool {
     let label = labels.get(&requirement.key);
     let is_listed = label.is_some_and(|label| requirement.values.contains(label));
     match requirement.operator.as_str() {

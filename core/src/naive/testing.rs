@@ -38,7 +38,7 @@ pub(super) fn node(name: &str, allocatable: &[(&str, &str)]) -> NodeInput {
 
 /// A node without pods.
 pub(super) fn empty(input: NodeInput) -> NaiveNode {
-    NaiveNode { input, pods: Vec::new() }
+    NaiveNode { input, ..Default::default() }
 }
 
 pub(super) fn host_port(ip: &str, protocol: &str, port: i32) -> HostPortInput {
