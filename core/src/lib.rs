@@ -18,6 +18,7 @@ pub mod nominations;
 pub mod owners;
 pub mod plugins;
 pub mod pods;
+pub mod preemption;
 pub mod quantity;
 pub mod queue;
 pub mod resources;

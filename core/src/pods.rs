@@ -49,6 +49,8 @@ pub struct PodRow {
     pub queued_ns: u64,
     /// When it was created.
     pub created_ns: u64,
+    /// `status.startTime`; `i64::MAX` before it started.
+    pub started_s: i64,
     /// Its class.
     pub class: ClassId,
     /// Attempts so far.
@@ -62,6 +64,8 @@ pub struct PodRow {
     previous_on_node: u32,
     /// Where it is on its way.
     pub state: PodState,
+    /// It is a victim of preemption: condition DisruptionTarget, reason PreemptionByScheduler.
+    pub is_preempted: bool,
 }
 
 impl PodRow {
@@ -89,6 +93,7 @@ impl PodTable {
             uid,
             queued_ns: created_ns,
             created_ns,
+            started_s: i64::MAX,
             class,
             attempts: 0,
             ticket: NO_TICKET,
@@ -97,6 +102,7 @@ impl PodTable {
             next_on_node: NONE,
             previous_on_node: NONE,
             state,
+            is_preempted: false,
         };
         let id = match self.free.pop() {
             Some(id) => {

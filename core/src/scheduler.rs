@@ -40,7 +40,7 @@ pub enum ApiCall {
 }
 
 /// What the API says about a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PodUpdate {
     /// Its identity.
     pub uid: PodUid,
@@ -50,6 +50,10 @@ pub struct PodUpdate {
     pub node: Option<NodeId>,
     /// When it was created.
     pub created_ns: u64,
+    /// `status.startTime` in seconds since the epoch.
+    pub started_s: Option<i64>,
+    /// It is a victim of preemption that was told to leave.
+    pub is_preempted: bool,
 }
 
 /// What a step did.
@@ -214,6 +218,11 @@ impl Scheduler {
         match self.world.pods().find(update.uid) {
             None => self.add_pod(update, now_ns),
             Some(pod) => self.update_pod(pod, update, now_ns),
+        }
+        if let Some(pod) = self.world.pods().find(update.uid) {
+            let row = self.world.pods_mut().get_mut(pod);
+            row.started_s = update.started_s.unwrap_or(i64::MAX);
+            row.is_preempted = update.is_preempted;
         }
     }
 

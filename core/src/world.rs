@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::class::{ClassTable, PodClass};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
-use crate::input::{Labels, NodeInput, PodInput};
+use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::nominations::{Nomination, Nominations};
 use crate::owners::Owners;
 use crate::pods::PodTable;
+use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
 use crate::topology::spread::Wanted;
@@ -27,6 +28,7 @@ pub struct World {
     topology: Topology,
     nominations: Nominations,
     owners: Owners,
+    budgets: Budgets,
     thoughts: Thoughts,
 }
 
@@ -88,6 +90,24 @@ impl World {
     /// What a selector made from owners needs.
     pub(crate) fn owners_and_vocabulary(&mut self) -> (&Owners, &ClassTable, &mut Vocabulary) {
         (&self.owners, &self.classes, &mut self.vocabulary)
+    }
+
+    /// Disruption budgets.
+    #[inline]
+    #[must_use]
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// Adds a disruption budget or takes over its new state. `uid_of` finds the pods it names.
+    pub fn upsert_budget(&mut self, input: &DisruptionBudgetInput, uid_of: impl Fn(&str) -> Option<PodUid>) {
+        self.budgets.upsert(input, &mut self.vocabulary, uid_of);
+    }
+
+    /// Takes a disruption budget out.
+    pub fn remove_budget(&mut self, namespace: &str, name: &str) {
+        let [namespace, name] = [namespace, name].map(|text| self.vocabulary.symbols.intern(text));
+        self.budgets.remove(namespace, name);
     }
 
     /// Pods nominated to nodes.

@@ -30,6 +30,7 @@ impl Bridge {
                     class: self.class(row, api, scheduler),
                     node: row.node.map(|name| self.node(name, api, scheduler)),
                     created_ns: row.created_ns,
+                    ..PodUpdate::default()
                 };
                 scheduler.on_pod(update, now_ns);
             }

@@ -12,9 +12,10 @@ use crate::cycle::verdict::{FirstRejection, first_rejection, row_fits};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
-use crate::framework::status::Reason;
+use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::nominations::Nomination;
+use crate::preemption::{DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
 use crate::world::World;
 
@@ -119,6 +120,8 @@ pub struct Engine {
     /// Rows on which nominated pods hold room against the pod at hand.
     reserved: NodeMask,
     has_reserved: bool,
+    potential: NodeMask,
+    dry_run: DryRun,
 }
 
 impl Engine {
@@ -139,6 +142,8 @@ impl Engine {
             totals: Vec::new(),
             reserved: NodeMask::default(),
             has_reserved: false,
+            potential: NodeMask::default(),
+            dry_run: DryRun::default(),
         }
     }
 
@@ -201,6 +206,35 @@ impl Engine {
             Scope::Rows { .. } => self.decide_narrow(at, world, profile, pending, probe),
             _ => self.decide_wide(at, world, profile, pending, probe),
         }
+    }
+
+    /// Finds out which pods have to go so that a pod can run that [`Engine::decide`] has just found
+    /// no node for. Nothing is done to them; the world is as before when this returns.
+    pub fn preempt(
+        &mut self,
+        world: &mut World,
+        profile: &Profile,
+        pending: impl Into<Pending>,
+        args: PreemptionArgs,
+    ) -> Preemption {
+        let pending = pending.into();
+        let at = self.entry_for(pending.class);
+        self.entries[at].refresh(world, profile);
+        self.reserve(world, pending);
+        let Engine { entries, reserved, has_reserved, potential, dry_run, draws, settings, .. } = self;
+        let preemptor = Preemptor { profile, plan: &entries[at].plan, pending };
+        potential_rows(world, preemptor, has_reserved.then_some(&*reserved), potential);
+        let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let nominated = row.map(|row| {
+            let is_potential = potential.contains(row);
+            if is_potential { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
+        });
+        if let Some(why) = why_ineligible(world, pending, nominated) {
+            return Preemption { ineligible: Some(why), ..Preemption::default() };
+        }
+        let rows: Vec<u32> = potential.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
+        let offset = pick(*settings, draws, rows.len());
+        dry_run.run(world, preemptor, rows, (args, offset))
     }
 
     /// Finds the rows on which nominated pods hold room against the pod.
@@ -595,7 +629,7 @@ fn segment(word: usize, low: usize, high: usize) -> u64 {
 fn pick(settings: EngineSettings, draws: &mut Draws, ties: usize) -> usize {
     match settings.tie_break {
         TieBreak::First => 0,
-        TieBreak::Draw if ties == 1 => 0,
+        TieBreak::Draw if ties <= 1 => 0,
         TieBreak::Draw => draws.below(ties),
     }
 }

@@ -11,7 +11,7 @@ use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::framework::status::Reason;
 use schedlab_core::world::World;
 
-use super::document::{NodeRecord, RejectionRecord, ScheduleRecord};
+use super::document::{NodeRecord, PreemptionRecord, RejectionRecord, ScheduleRecord};
 use super::report::{Difference, TraceReport, What};
 
 /// What an absent value is shown as.
@@ -81,8 +81,26 @@ impl Comparison<'_> {
     /// Counts what the record has beyond what the engine decides.
     pub(super) fn count_the_rest(&mut self) {
         let not_compared = &mut self.report.not_compared;
-        not_compared.preemption += u64::from(self.record.preemption.is_some());
         not_compared.volumes += u64::from(self.record.volumes.is_some());
+    }
+
+    /// Compares what preemption finds out and would do.
+    pub(super) fn preemption(&mut self, ours: &PreemptionRecord) {
+        let Some(recorded) = &self.record.preemption else { return };
+        let mut part = |field: &'static str, recorded: String, ours: String| {
+            self.check(|| What::Preemption { field }, recorded == ours, || (recorded.clone(), ours.clone()));
+        };
+        let eligibility =
+            |it: &PreemptionRecord| format!("{} {}", it.eligible, it.reason.as_deref().unwrap_or_default());
+        part("eligible", eligibility(recorded), eligibility(ours));
+        part("potentialNodes", show_list(&recorded.potential_nodes), show_list(&ours.potential_nodes));
+        part("candidates", show_candidates(recorded), show_candidates(ours));
+        part("failed", show_failed(recorded), show_failed(ours));
+        let chosen = |it: &PreemptionRecord| it.chosen.clone().unwrap_or_else(|| NOTHING.to_owned());
+        part("chosen", chosen(recorded), chosen(ours));
+        part("tied", show_list(&recorded.tied), show_list(&ours.tied));
+        let cleared = |it: &PreemptionRecord| show_list(&it.applied.nominations_cleared);
+        part("applied.nominationsCleared", cleared(recorded), cleared(ours));
     }
 
     fn pre_filter(&mut self, scope: &Scope) {
@@ -380,4 +398,21 @@ fn show_verdict(node: &NodeRecord) -> String {
         code: node.code.clone().unwrap_or_default(),
         reasons: node.reasons.clone(),
     })
+}
+
+fn show_candidates(record: &PreemptionRecord) -> String {
+    let candidates = record.candidates.iter().map(|candidate| {
+        let victims = show_list(&candidate.victims);
+        format!("{} evicts {victims}, {} protected", candidate.node, candidate.pdb_violations)
+    });
+    show_list(&candidates.collect::<Vec<String>>())
+}
+
+fn show_failed(record: &PreemptionRecord) -> String {
+    let failed = record.failed.iter().map(|failed| {
+        let plugin = failed.plugin.as_deref().unwrap_or(NOTHING);
+        let code = failed.code.as_deref().unwrap_or(NOTHING);
+        format!("{} by {plugin} {code} {}", failed.node, show_list(&failed.reasons))
+    });
+    show_list(&failed.collect::<Vec<String>>())
 }

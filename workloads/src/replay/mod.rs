@@ -16,6 +16,7 @@
 mod compare;
 mod document;
 mod error;
+mod preempt;
 mod read;
 mod report;
 mod run;

@@ -46,8 +46,6 @@ impl TraceReport {
 /// Recorded decisions about things the engine does not decide yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotCompared {
-    /// Preemptions.
-    pub preemption: u64,
     /// Decisions of the volume binder.
     pub volumes: u64,
 }
@@ -56,7 +54,7 @@ impl NotCompared {
     /// All of them.
     #[must_use]
     pub fn total(self) -> u64 {
-        self.preemption + self.volumes
+        self.volumes
     }
 }
 
@@ -126,6 +124,10 @@ pub enum What {
     EngineTies,
     /// How many nodes the engine found feasible.
     EngineFeasible,
+    /// A part of what preemption finds out.
+    Preemption {
+        field: &'static str,
+    },
     /// Whether the nominated node was taken without regard to scores.
     ViaNominated,
     /// How many nodes each reason rejects first, or PreFilter's message.
@@ -156,6 +158,7 @@ impl fmt::Display for What {
             What::EngineChosen => f.write_str("engine.chosen"),
             What::EngineTies => f.write_str("engine.ties"),
             What::EngineFeasible => f.write_str("engine.feasible"),
+            What::Preemption { field } => write!(f, "preemption.{field}"),
             What::ViaNominated => f.write_str("viaNominated"),
             What::EngineDiagnosis => f.write_str("engine.diagnosis"),
             What::EnginePlugins => f.write_str("engine.plugins"),

@@ -9,6 +9,7 @@ use schedlab_core::cycle::select::TieBreak;
 use super::compare::Comparison;
 use super::document::{ScheduleRecord, Step, Trace};
 use super::error::{ReplayError, StepProblem};
+use super::preempt::preempt;
 use super::report::TraceReport;
 use super::state::{State, pod_key};
 
@@ -62,9 +63,14 @@ fn compare(
     engine.set_next_start(0);
     let decision = engine.decide(world, profile, pending, &mut NoProbe);
     report.schedule_steps += 1;
+    let preempted = record.preemption.is_some().then(|| preempt(state, engine, pending));
+    let (world, profile) = state.parts();
     let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
     comparison.explanation(&explanation);
     comparison.decision(&decision);
+    if let Some(preempted) = &preempted {
+        comparison.preemption(preempted);
+    }
     comparison.count_the_rest();
     Ok(())
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
 use schedlab_cluster::convert::{
-    node_input, pod_input, replica_set_input, replication_controller_input, service_input, stateful_set_input,
+    disruption_budget_input, node_input, pod_input, replica_set_input, replication_controller_input, service_input, stateful_set_input,
 };
 use schedlab_core::cycle::engine::{EngineSettings, Pending};
 use schedlab_core::framework::profile::Profile;
@@ -69,6 +69,7 @@ impl<'a> State<'a> {
         for pod in &cluster.nominated {
             state.nominate(pod)?;
         }
+        state.add_budgets(cluster)?;
         Ok(state)
     }
 
@@ -95,6 +96,26 @@ impl<'a> State<'a> {
             owners.upsert_workload(stateful_set_input(&typed(set, "StatefulSet")?));
         }
         Ok(())
+    }
+
+    fn add_budgets(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
+        let State { scheduler, bound, .. } = self;
+        for budget in &cluster.pod_disruption_budgets {
+            let budget = disruption_budget_input(&typed(budget, "PodDisruptionBudget")?);
+            let uid_of = |pod: &str| bound.get(&format!("{}/{pod}", budget.namespace)).copied();
+            scheduler.parts().0.upsert_budget(&budget, uid_of);
+        }
+        Ok(())
+    }
+
+    /// The name of a bound pod, as traces write it.
+    pub(super) fn bound_name(&self, uid: PodUid) -> Option<&str> {
+        self.bound.iter().find(|(_, known)| **known == uid).map(|(name, _)| name.as_str())
+    }
+
+    /// The name of a nominated pod, as traces write it.
+    pub(super) fn nominated_name(&self, uid: PodUid) -> Option<&str> {
+        self.nominated.iter().find(|(_, known)| **known == uid).map(|(name, _)| name.as_str())
     }
 
     /// What the engine decides on, with rows in order, and the profile it decides by.
@@ -179,6 +200,8 @@ impl<'a> State<'a> {
             class: self.scheduler.compile(&Arc::new(input)),
             node: Some(self.scheduler.node_id(&node)),
             created_ns: NOW_NS,
+            started_s: meta.start_time_s,
+            is_preempted: meta.is_preempted,
         };
         self.scheduler.on_pod(update, NOW_NS);
         Ok(())
