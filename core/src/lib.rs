@@ -21,6 +21,7 @@ pub mod queue;
 pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
+pub mod storage;
 #[cfg(test)]
 mod twin;
 pub mod world;

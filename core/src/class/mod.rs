@@ -3,9 +3,11 @@
 //! Two pods with the same class are interchangeable to every plugin, so whatever is computed per
 //! class (masks, scores, diagnoses) is computed once for all replicas.
 
+pub mod features;
 pub mod requests;
 pub mod selector;
 pub mod tolerations;
+pub mod volumes;
 
 use std::sync::Arc;
 
@@ -17,8 +19,10 @@ use crate::interner::Vocabulary;
 use crate::resources::Amounts;
 use crate::snapshot::ports::HostPort;
 
+use features::FeatureSet;
 use selector::{NameSubset, PreferredTerms, RequiredNodeAffinity};
 use tolerations::Toleration;
+use volumes::PodVolumes;
 
 /// A compiled pod spec.
 #[derive(Clone, Debug)]
@@ -59,6 +63,10 @@ pub struct PodClass {
     pub images: Box<[Symbol]>,
     /// Names of the scheduling gates.
     pub scheduling_gates: Box<[Symbol]>,
+    /// Claims, disks and other volumes that scheduling reads.
+    pub volumes: PodVolumes,
+    /// Features that a node must declare.
+    pub required_features: FeatureSet,
 }
 
 /// All classes.
@@ -133,6 +141,8 @@ impl PodClass {
                 .iter()
                 .map(|gate| vocabulary.symbols.intern(gate))
                 .collect(),
+            volumes: PodVolumes::compile(pod, vocabulary),
+            required_features: FeatureSet::required_by(pod),
         }
     }
 

@@ -50,15 +50,13 @@ pub struct NotCompared {
     pub via_nominated: u64,
     /// Preemptions.
     pub preemption: u64,
-    /// Decisions of the volume binder.
-    pub volumes: u64,
 }
 
 impl NotCompared {
     /// All of them.
     #[must_use]
     pub fn total(self) -> u64 {
-        self.via_nominated + self.preemption + self.volumes
+        self.via_nominated + self.preemption
     }
 }
 
@@ -132,6 +130,8 @@ pub enum What {
     EngineDiagnosis,
     /// The plugins that reject.
     EnginePlugins,
+    /// What the volume binder decides on the chosen node.
+    Volumes,
 }
 
 impl fmt::Display for What {
@@ -158,6 +158,7 @@ impl fmt::Display for What {
             What::EngineFeasible => f.write_str("engine.feasible"),
             What::EngineDiagnosis => f.write_str("engine.diagnosis"),
             What::EnginePlugins => f.write_str("engine.plugins"),
+            What::Volumes => f.write_str("volumes"),
         }
     }
 }

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
-use schedlab_cluster::convert::{node_input, pod_input};
+use schedlab_cluster::convert::{
+    claim_input, node_input, persistent_volume_input, pod_input, storage_input,
+};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::{ClassId, PodUid};
 use schedlab_core::input::PodMeta;
+use schedlab_core::input::storage::StorageInput;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
@@ -31,19 +34,17 @@ pub(super) fn pod_key(pod: &Pod) -> String {
 }
 
 /// The cluster between two steps.
-pub(super) struct State<'a> {
+pub(super) struct State {
     scheduler: Scheduler,
     bound: BTreeMap<String, PodUid>,
     /// In order of nomination. No plugin reads them yet.
     nominated: Vec<(String, PodMeta)>,
-    /// By kind, namespace and name. No plugin reads them yet.
-    objects: BTreeMap<(&'a str, &'a str, &'a str), &'a StorageObject>,
     uids_given: u64,
 }
 
-impl<'a> State<'a> {
+impl State {
     /// The state before the first step.
-    pub(super) fn new(cluster: &Cluster) -> Result<State<'a>, StepProblem> {
+    pub(super) fn new(cluster: &Cluster) -> Result<State, StepProblem> {
         let mut world = World::with_node_ordering(NodeOrdering::Arrival);
         let mut profile = default_profile(&mut world.vocabulary);
         profile.percentage_of_nodes_to_score = 100;
@@ -51,9 +52,13 @@ impl<'a> State<'a> {
             scheduler: Scheduler::with_profile(world, profile, EngineSettings::default()),
             bound: BTreeMap::new(),
             nominated: Vec::new(),
-            objects: BTreeMap::new(),
             uids_given: 0,
         };
+        for object in cluster.storage() {
+            if let Some(input) = storage_input(object)? {
+                state.scheduler.on_storage(&input, NOW_NS);
+            }
+        }
         for node in &cluster.nodes {
             state.add_node(node)?;
         }
@@ -199,8 +204,15 @@ impl<'a> State<'a> {
         self.nominated.len() < before
     }
 
-    pub(super) fn apply_objects(&mut self, objects: &'a [StorageObject]) {
-        self.objects.extend(objects.iter().map(|object| (object.key(), object)));
+    pub(super) fn apply_objects(&mut self, objects: &[StorageObject]) -> Result<(), StepProblem> {
+        for object in objects {
+            let input = match object {
+                StorageObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
+                StorageObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
+            };
+            self.scheduler.on_storage(&input, NOW_NS);
+        }
+        Ok(())
     }
 }
 
