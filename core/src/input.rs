@@ -5,6 +5,8 @@
 //! Invariant: two pods with equal [`PodInput`]s are interchangeable to every plugin. Name, UID,
 //! timestamps and everything else that differs between replicas is in [`PodMeta`].
 
+pub mod storage;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::quantity::Quantity;
@@ -59,6 +61,8 @@ pub struct PodInput {
     pub volumes: Vec<VolumeInput>,
     /// `spec.hostNetwork`.
     pub host_network: bool,
+    /// `spec.hostUsers` is false: the pod has a user namespace of its own.
+    pub has_user_namespace: bool,
     /// The owner reference with `controller: true`.
     pub controller: Option<OwnerInput>,
     /// `metadata.deletionTimestamp` is set: topology spread no longer counts the pod.
@@ -111,6 +115,10 @@ pub struct ContainerInput {
     pub is_sidecar: bool,
     /// `ports` with a host port, or any port of a host-network pod after API defaulting.
     pub host_ports: Vec<HostPortInput>,
+    /// Some `restartPolicyRules[].action` is `RestartAllContainers`.
+    pub may_restart_all: bool,
+    /// Some `volumeMounts[].bindMountOptions` is not empty.
+    pub has_bind_mount_options: bool,
     /// The container's entry in `status.containerStatuses` or `status.initContainerStatuses`.
     pub status: Option<ContainerStatusInput>,
 }
@@ -263,8 +271,9 @@ pub struct VolumeInput {
 pub enum VolumeSourceInput {
     /// `persistentVolumeClaim`.
     Claim { claim_name: String, read_only: bool },
-    /// `ephemeral.volumeClaimTemplate`: the claim is named `<pod>-<volume>`.
-    Ephemeral,
+    /// `ephemeral.volumeClaimTemplate`: the claim is named `<pod>-<volume>` and must be owned by
+    /// the pod. Name and UID make such a pod a class of its own.
+    Ephemeral { pod_name: String, pod_uid: String },
     /// `image`.
     Image { reference: String },
     /// `csi` (inline).
@@ -278,6 +287,8 @@ pub enum VolumeSourceInput {
     /// `rbd`.
     Rbd { monitors: Vec<String>, pool: String, image: String, read_only: bool },
     /// `azureDisk`, `azureFile`, `cinder`, `vsphereVolume`, `portworxVolume`: kind and identifier.
+    /// An Azure disk that is not managed, which cannot be translated to CSI, is of the kind
+    /// `azureDisk/<its kind>`.
     InTree { kind: String, id: String },
 }
 

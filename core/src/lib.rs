@@ -24,6 +24,7 @@ pub mod queue;
 pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
+pub mod storage;
 pub mod topology;
 #[cfg(test)]
 mod twin;

@@ -15,6 +15,7 @@ use crate::framework::plugin::PreEnqueuePlugin;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::input::storage::{StorageInput, StorageKey};
 use crate::input::{NodeInput, PodInput};
 use crate::pods::{NO_TICKET, PodState};
 use crate::queue::active::{ActiveQueue, Ticket};
@@ -211,6 +212,18 @@ impl Scheduler {
     pub fn on_node_removed(&mut self, name: &str) {
         let id = self.world.node_id(name);
         self.world.remove_node(id);
+    }
+
+    /// An object of storage was added or changed.
+    pub fn on_storage(&mut self, object: &StorageInput, now_ns: u64) {
+        self.world.upsert_storage(object);
+        self.wake(now_ns);
+    }
+
+    /// An object of storage was removed.
+    pub fn on_storage_removed(&mut self, key: &StorageKey, now_ns: u64) {
+        self.world.remove_storage(key);
+        self.wake(now_ns);
     }
 
     /// A pod was added or changed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::class::{ClassTable, PodClass};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::nominations::{Nomination, Nominations};
@@ -13,6 +14,7 @@ use crate::pods::PodTable;
 use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
+use crate::storage::{Storage, VolumeDecision};
 use crate::topology::spread::Wanted;
 use crate::topology::{Namespaces, Placed, PodCounting, Topology};
 
@@ -29,6 +31,7 @@ pub struct World {
     nominations: Nominations,
     owners: Owners,
     budgets: Budgets,
+    storage: Storage,
     thoughts: Thoughts,
 }
 
@@ -148,6 +151,13 @@ impl World {
         &mut self.pods
     }
 
+    /// Volumes, claims and what pods use of them.
+    #[inline]
+    #[must_use]
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
     /// A compiled class.
     #[inline]
     #[must_use]
@@ -211,6 +221,7 @@ impl World {
             for pod in self.pods.on_node(id) {
                 let class = self.classes.get(self.pods.get(pod).class);
                 self.nodes.add_pod(row, class);
+                self.storage.add_pod(id, class);
             }
         }
         id
@@ -218,6 +229,11 @@ impl World {
 
     /// Takes a node out of the list; pods on it stay known.
     pub fn remove_node(&mut self, id: NodeId) {
+        if self.nodes.row_of(id).is_some() {
+            for pod in self.pods.on_node(id) {
+                self.storage.remove_pod(id, self.classes.get(self.pods.get(pod).class));
+            }
+        }
         self.nodes.remove(id, &self.vocabulary);
     }
 
@@ -237,9 +253,11 @@ impl World {
     pub fn place(&mut self, pod: PodId, node: NodeId) {
         self.pods.attach(pod, node);
         if let Some(row) = self.nodes.row_of(node) {
-            let class = self.pods.get(pod).class;
-            self.nodes.add_pod(row, self.classes.get(class));
-            self.topology.on_placed(row, class, 1, &self.nodes);
+            let id = self.pods.get(pod).class;
+            let class = self.classes.get(id);
+            self.nodes.add_pod(row, class);
+            self.topology.on_placed(row, id, 1, &self.nodes);
+            self.storage.add_pod(node, class);
         }
     }
 
@@ -249,8 +267,10 @@ impl World {
         let node = row.node().expect("only a placed pod can be displaced");
         self.pods.detach(pod);
         if let Some(at) = self.nodes.row_of(node) {
-            self.nodes.remove_pod(at, self.classes.get(row.class));
+            let class = self.classes.get(row.class);
+            self.nodes.remove_pod(at, class);
             self.topology.on_placed(at, row.class, -1, &self.nodes);
+            self.storage.remove_pod(node, class);
         }
     }
 
@@ -260,6 +280,7 @@ impl World {
         let thoughts = &mut self.thoughts;
         self.nodes.suppose(row, self.classes.get(class), i64::from(sign), &mut thoughts.ports);
         self.topology.on_thought(row, class, sign);
+        self.storage.suppose(self.nodes.columns().id[row], self.classes.get(class), sign);
         thoughts.pods.push((row, class, sign));
     }
 
@@ -275,7 +296,57 @@ impl World {
             let (row, class, sign) = thoughts.pods.pop().expect("there is one");
             self.nodes.undo(row, self.classes.get(class), i64::from(sign), &mut thoughts.ports);
             self.topology.on_thought(row, class, -sign);
+            self.storage.suppose(self.nodes.columns().id[row], self.classes.get(class), -sign);
         }
+    }
+
+    /// Adds an object of storage or takes over its new state.
+    pub fn upsert_storage(&mut self, object: &StorageInput) {
+        let World { storage, vocabulary, nodes, .. } = self;
+        match object {
+            StorageInput::PersistentVolume(it) => storage.upsert_volume(it, vocabulary),
+            StorageInput::PersistentVolumeClaim(it) => storage.upsert_claim(it, vocabulary),
+            StorageInput::StorageClass(it) => storage.upsert_class(it, vocabulary),
+            StorageInput::CsiNode(it) => {
+                let node = nodes.id_of(vocabulary.symbols.intern(&it.name));
+                storage.set_csi_node(node, Some(it), vocabulary);
+            }
+            StorageInput::CsiDriver(it) => {
+                storage.set_driver(vocabulary.symbols.intern(&it.name), Some(it));
+            }
+            StorageInput::CsiStorageCapacity(it) => storage.upsert_capacity(it, vocabulary),
+            StorageInput::VolumeAttachment(it) => {
+                let node = nodes.id_of(vocabulary.symbols.intern(&it.node_name));
+                storage.upsert_attachment(node, it, vocabulary);
+            }
+        }
+    }
+
+    /// Forgets an object of storage. Pods that use it keep naming it.
+    pub fn remove_storage(&mut self, key: &StorageKey) {
+        let World { storage, vocabulary, nodes, .. } = self;
+        let name = vocabulary.symbols.intern(&key.name);
+        match key.kind {
+            StorageKind::PersistentVolume => storage.remove_volume(name, vocabulary),
+            StorageKind::PersistentVolumeClaim => {
+                storage.remove_claim(vocabulary.symbols.intern(&key.namespace), name, vocabulary);
+            }
+            StorageKind::StorageClass => storage.remove_class(name, vocabulary),
+            StorageKind::CsiNode => storage.set_csi_node(nodes.id_of(name), None, vocabulary),
+            StorageKind::CsiDriver => storage.set_driver(name, None),
+            StorageKind::CsiStorageCapacity => storage.remove_capacity(&key.namespace, &key.name),
+            StorageKind::VolumeAttachment => storage.remove_attachment(name),
+        }
+    }
+
+    /// Takes the volumes that a pod gets on a node, before the API knows.
+    pub fn assume_volumes(&mut self, decision: &VolumeDecision, node: NodeId) {
+        self.storage.assume(decision, self.nodes.name_of(node));
+    }
+
+    /// Gives volumes back that the pod does not get after all.
+    pub fn revert_volumes(&mut self, decision: &VolumeDecision) {
+        self.storage.revert(decision);
     }
 
     /// Puts node rows into list order; to be called before rows are read.

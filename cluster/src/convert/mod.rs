@@ -11,6 +11,7 @@ mod error;
 mod node;
 mod pod;
 mod quantity;
+mod storage;
 mod volume;
 mod workload;
 
@@ -18,6 +19,10 @@ pub use affinity::label_selector_input;
 pub use error::ConvertError;
 pub use node::node_input;
 pub use pod::pod_input;
+pub use storage::{
+    attachment_input, claim_input, csi_driver_input, csi_node_input, persistent_volume_input,
+    storage_capacity_input, storage_class_input, storage_input, storage_kind,
+};
 pub use workload::{
     disruption_budget_input, replica_set_input, replication_controller_input, service_input,
     stateful_set_input,

@@ -4,10 +4,12 @@
 //! class (masks, scores, diagnoses) is computed once for all replicas.
 
 pub mod affinity;
+pub mod features;
 pub mod labels;
 pub mod requests;
 pub mod selector;
 pub mod tolerations;
+pub mod volumes;
 
 use std::sync::Arc;
 
@@ -20,8 +22,10 @@ use crate::resources::Amounts;
 use crate::snapshot::ports::HostPort;
 
 use affinity::{AffinityTerms, SpreadConstraint};
+use features::FeatureSet;
 use selector::{NameSubset, PreferredTerms, RequiredNodeAffinity};
 use tolerations::Toleration;
+use volumes::PodVolumes;
 
 /// A compiled pod spec.
 #[derive(Clone, Debug)]
@@ -72,6 +76,10 @@ pub struct PodClass {
     pub spread: Box<[SpreadConstraint]>,
     /// `metadata.deletionTimestamp` is set.
     pub is_terminating: bool,
+    /// Claims, disks and other volumes that scheduling reads.
+    pub volumes: PodVolumes,
+    /// Features that a node must declare.
+    pub required_features: FeatureSet,
 }
 
 /// All classes.
@@ -151,6 +159,8 @@ impl PodClass {
             pod_anti_affinity: AffinityTerms::compile(&pod.pod_anti_affinity, &pod.namespace, vocabulary),
             spread: SpreadConstraint::compile_all(pod, vocabulary),
             is_terminating: pod.is_terminating,
+            volumes: PodVolumes::compile(pod, vocabulary),
+            required_features: FeatureSet::required_by(pod),
         }
     }
 

@@ -183,6 +183,17 @@ impl NodeSelector {
     pub fn reads_name(&self) -> bool {
         self.terms.iter().any(Term::reads_name)
     }
+
+    /// A label key and the values of which a matching node must have one, if there is such a key.
+    /// Lets a long list of selectors be searched by a node's labels.
+    #[must_use]
+    pub fn anchor(&self) -> Option<(Symbol, &[Symbol])> {
+        let [term] = &*self.terms else { return None };
+        term.labels.iter().find_map(|requirement| match &requirement.test {
+            Test::In(values) => Some((requirement.key, &**values)),
+            _ => None,
+        })
+    }
 }
 
 /// `spec.nodeSelector` and the required node affinity of a pod: both must hold.

@@ -9,15 +9,20 @@ use crate::plugins::default_binder::DefaultBinder;
 use crate::plugins::image_locality::ImageLocality;
 use crate::plugins::inter_pod_affinity::InterPodAffinity;
 use crate::plugins::node_affinity::NodeAffinity;
+use crate::plugins::node_declared_features::NodeDeclaredFeatures;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy};
 use crate::plugins::node_unschedulable::NodeUnschedulable;
+use crate::plugins::node_volume_limits::NodeVolumeLimits;
 use crate::plugins::pod_topology_spread::{DefaultConstraints, PodTopologySpread};
 use crate::plugins::priority_sort::PrioritySort;
 use crate::plugins::scheduling_gates::SchedulingGates;
 use crate::plugins::taint_toleration::TaintToleration;
+use crate::plugins::volume_binding::VolumeBinding;
+use crate::plugins::volume_restrictions::VolumeRestrictions;
+use crate::plugins::volume_zone::VolumeZone;
 
 /// The name of the scheduler that takes pods which name none.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
@@ -41,8 +46,13 @@ pub fn profile_with(strategy: ScoringStrategy, vocabulary: &mut Vocabulary) -> P
         (Arc::new(NodeAffinity::default()), 2),
         (Arc::new(NodePorts), 0),
         (Arc::new(NodeResourcesFit::new(strategy, vocabulary)), 1),
+        (Arc::new(VolumeRestrictions), 0),
+        (Arc::new(NodeVolumeLimits), 0),
+        (Arc::new(VolumeBinding::default()), 1),
+        (Arc::new(VolumeZone::new(vocabulary)), 0),
         (Arc::new(PodTopologySpread::new(DefaultConstraints::System, vocabulary)), 2),
         (Arc::new(InterPodAffinity::default()), 2),
+        (Arc::new(NodeDeclaredFeatures), 0),
         (Arc::new(NodeResourcesBalancedAllocation::default()), 1),
         (Arc::new(ImageLocality), 1),
         (Arc::new(DefaultBinder), 0),

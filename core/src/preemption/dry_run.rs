@@ -71,7 +71,12 @@ impl DryRun {
     }
 
     /// Who has to go from a row. The world is as before when this returns.
-    fn try_row(&mut self, world: &mut World, preemptor: Preemptor<'_>, row: usize) -> Result<Candidate, Failure> {
+    fn try_row(
+        &mut self,
+        world: &mut World,
+        preemptor: Preemptor<'_>,
+        row: usize,
+    ) -> Result<Candidate, Failure> {
         let mark = world.supposed();
         let result = self.select_victims(world, preemptor, row);
         world.undo_to(mark);

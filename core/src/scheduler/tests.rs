@@ -60,7 +60,10 @@ impl Lab {
         let now_ns = self.tick();
         let class = self.scheduler.compile(&Arc::new(spec));
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns, ..PodUpdate::default() }, now_ns);
+        self.scheduler.on_pod(
+            PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns, ..PodUpdate::default() },
+            now_ns,
+        );
     }
 
     fn pod(&mut self, uid: u64, spec: PodInput) {

@@ -22,6 +22,7 @@ mod tests;
 use rustc_hash::FxHashMap;
 
 use crate::class::PodClass;
+use crate::class::features::FeatureSet;
 use crate::ids::{ImageSetId, LabelSetId, NodeId, Symbol, TaintSetId};
 use crate::input::NodeInput;
 use crate::interner::Vocabulary;
@@ -81,6 +82,8 @@ columns! {
     taint_set: TaintSetId,
     /// `status.images`.
     image_set: ImageSetId,
+    /// `status.declaredFeatures`.
+    declared_features: FeatureSet,
     /// Allocatable milli-CPU.
     allocatable_cpu_milli: i64,
     /// Allocatable memory.
@@ -331,6 +334,7 @@ impl NodeSnapshot {
                 label_set,
                 taint_set,
                 image_set: images,
+                declared_features: FeatureSet::declared(&node.declared_features),
                 allocatable_cpu_milli: allocatable.cpu_milli,
                 allocatable_memory_bytes: allocatable.memory_bytes,
                 allocatable_ephemeral_bytes: allocatable.ephemeral_bytes,

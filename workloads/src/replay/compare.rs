@@ -9,6 +9,8 @@ use schedlab_core::cycle::plan::Scope;
 use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::framework::status::Reason;
+use schedlab_core::ids::ClassId;
+use schedlab_core::plugins::volume_binding::decide_volumes;
 use schedlab_core::world::World;
 
 use super::document::{NodeRecord, PreemptionRecord, RejectionRecord, ScheduleRecord};
@@ -78,10 +80,33 @@ impl Comparison<'_> {
         }
     }
 
-    /// Counts what the record has beyond what the engine decides.
-    pub(super) fn count_the_rest(&mut self) {
-        let not_compared = &mut self.report.not_compared;
-        not_compared.volumes += u64::from(self.record.volumes.is_some());
+    /// Compares what the volume binder decides on the node that was recorded as chosen.
+    pub(super) fn volumes(&mut self, class: ClassId) {
+        let world = self.world;
+        let symbols = &world.vocabulary.symbols;
+        let row = self.record.chosen.as_deref().and_then(|name| {
+            let nodes = world.nodes();
+            nodes.row_of(nodes.find(symbols.get(name)?)?)
+        });
+        let Some(row) = row else { return };
+        let decision = decide_volumes(world, world.class(class), row);
+        let storage = world.storage();
+        let claim_name = |claim| {
+            let (namespace, name) = storage.claim_name(claim);
+            format!("{}/{}", symbols.text(namespace), symbols.text(name))
+        };
+        let bound = |claim: &str, volume: &str| format!("{claim} to {volume}");
+        let mut ours: Vec<String> = decision
+            .bindings
+            .iter()
+            .map(|&(claim, volume)| bound(&claim_name(claim), symbols.text(storage.volume_name(volume))))
+            .collect();
+        ours.extend(decision.provisions.iter().map(|&claim| format!("{} provisioned", claim_name(claim))));
+        let recorded: Vec<String> = self.record.volumes.as_ref().map_or_else(Vec::new, |record| {
+            let bound = record.bound.iter().map(|it| bound(&it.pvc, &it.pv));
+            bound.chain(record.provisioned.iter().map(|claim| format!("{claim} provisioned"))).collect()
+        });
+        self.check(|| What::Volumes, same_set(&recorded, &ours), || (show_list(&recorded), show_list(&ours)));
     }
 
     /// Compares what preemption finds out and would do.

@@ -15,7 +15,7 @@ const ALL_NODES: PreemptionArgs = PreemptionArgs { candidates_min_percent: 100, 
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
 /// What our engine would do, in the form of a record; candidates and failures in list order.
-pub(super) fn preempt(state: &mut State<'_>, engine: &mut Engine, pending: Pending) -> PreemptionRecord {
+pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) -> PreemptionRecord {
     let (world, profile) = state.parts();
     let mut found = engine.preempt(world, profile, pending, ALL_NODES);
     if let Some(why) = found.ineligible {
@@ -58,7 +58,11 @@ pub(super) fn preempt(state: &mut State<'_>, engine: &mut Engine, pending: Pendi
     if best.len() > 1 {
         record.tied = best.iter().map(|&row| name_of(row)).collect();
     }
-    if let Some(&row) = best.first() {
+    if best.is_empty() {
+        // Nothing helps: a nomination that the pod has from before is void.
+        let own = pending.pod.and_then(|pod| state.nominated_name(pod));
+        record.applied.nominations_cleared = own.map(str::to_owned).into_iter().collect();
+    } else if let Some(&row) = best.first() {
         record.applied.nominated_node_name.clone_from(&record.chosen);
         let cleared = nominations_to_clear(world, pending, row);
         let names = cleared.iter().filter_map(|&pod| state.nominated_name(pod));
@@ -76,12 +80,12 @@ pub(super) fn preempt(state: &mut State<'_>, engine: &mut Engine, pending: Pendi
     record
 }
 
-fn name_at(state: &mut State<'_>, row: usize) -> String {
+fn name_at(state: &mut State, row: usize) -> String {
     let (world, _) = state.parts();
     world.node_name(world.nodes().columns().id[row]).to_owned()
 }
 
-fn victim_name(state: &mut State<'_>, pod: PodId) -> String {
+fn victim_name(state: &mut State, pod: PodId) -> String {
     let uid = state.parts().0.pods().get(pod).uid;
     state.bound_name(uid).unwrap_or("a pod that is not bound").to_owned()
 }

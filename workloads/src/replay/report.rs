@@ -24,8 +24,6 @@ pub struct TraceReport {
     pub difference_count: u64,
     /// The first differences, in order.
     pub differences: Vec<Difference>,
-    /// Recorded decisions that nothing was compared with.
-    pub not_compared: NotCompared,
 }
 
 impl TraceReport {
@@ -40,21 +38,6 @@ impl TraceReport {
         if self.differences.len() < DIFFERENCES_KEPT_MAX {
             self.differences.push(difference);
         }
-    }
-}
-
-/// Recorded decisions about things the engine does not decide yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotCompared {
-    /// Decisions of the volume binder.
-    pub volumes: u64,
-}
-
-impl NotCompared {
-    /// All of them.
-    #[must_use]
-    pub fn total(self) -> u64 {
-        self.volumes
     }
 }
 
@@ -134,6 +117,8 @@ pub enum What {
     EngineDiagnosis,
     /// The plugins that reject.
     EnginePlugins,
+    /// What the volume binder decides on the chosen node.
+    Volumes,
 }
 
 impl fmt::Display for What {
@@ -162,6 +147,7 @@ impl fmt::Display for What {
             What::ViaNominated => f.write_str("viaNominated"),
             What::EngineDiagnosis => f.write_str("engine.diagnosis"),
             What::EnginePlugins => f.write_str("engine.plugins"),
+            What::Volumes => f.write_str("volumes"),
         }
     }
 }

@@ -51,7 +51,7 @@ fn short_name(path: &str) -> &str {
 }
 
 fn compare(
-    state: &mut State<'_>,
+    state: &mut State,
     engine: &mut Engine,
     (step, pod, record): (usize, &Pod, &ScheduleRecord),
     report: &mut TraceReport,
@@ -71,12 +71,12 @@ fn compare(
     if let Some(preempted) = &preempted {
         comparison.preemption(preempted);
     }
-    comparison.count_the_rest();
+    comparison.volumes(pending.class);
     Ok(())
 }
 
 /// Applies what upstream did, whatever we would have done.
-fn apply<'a>(state: &mut State<'a>, step: &'a Step) -> Result<(), StepProblem> {
+fn apply(state: &mut State, step: &Step) -> Result<(), StepProblem> {
     match step {
         Step::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
             (Some(node), _) => state.place(pod, node),
@@ -92,9 +92,6 @@ fn apply<'a>(state: &mut State<'a>, step: &'a Step) -> Result<(), StepProblem> {
         }
         Step::Nominate { pod } => state.nominate(pod),
         Step::ClearNomination { pod } => state.clear_nomination(pod),
-        Step::ApplyObjects { objects } => {
-            state.apply_objects(objects);
-            Ok(())
-        }
+        Step::ApplyObjects { objects } => state.apply_objects(objects),
     }
 }

@@ -9,12 +9,14 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
 use schedlab_cluster::convert::{
-    disruption_budget_input, node_input, pod_input, replica_set_input, replication_controller_input, service_input, stateful_set_input,
+    claim_input, disruption_budget_input, node_input, persistent_volume_input, pod_input, replica_set_input,
+    replication_controller_input, service_input, stateful_set_input, storage_input,
 };
 use schedlab_core::cycle::engine::{EngineSettings, Pending};
 use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::PodUid;
+use schedlab_core::input::storage::StorageInput;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
@@ -36,19 +38,17 @@ pub(super) fn pod_key(pod: &Pod) -> String {
 }
 
 /// The cluster between two steps.
-pub(super) struct State<'a> {
+pub(super) struct State {
     scheduler: Scheduler,
     bound: BTreeMap<String, PodUid>,
     /// Pending pods that are nominated.
     nominated: BTreeMap<String, PodUid>,
-    /// By kind, namespace and name. No plugin reads them yet.
-    objects: BTreeMap<(&'a str, &'a str, &'a str), &'a StorageObject>,
     uids_given: u64,
 }
 
-impl<'a> State<'a> {
+impl State {
     /// The state before the first step.
-    pub(super) fn new(cluster: &Cluster) -> Result<State<'a>, StepProblem> {
+    pub(super) fn new(cluster: &Cluster) -> Result<State, StepProblem> {
         let mut world = World::with_node_ordering(NodeOrdering::Arrival);
         let mut profile = default_profile(&mut world.vocabulary);
         profile.percentage_of_nodes_to_score = 100;
@@ -56,10 +56,14 @@ impl<'a> State<'a> {
             scheduler: Scheduler::with_profile(world, profile, EngineSettings::default()),
             bound: BTreeMap::new(),
             nominated: BTreeMap::new(),
-            objects: BTreeMap::new(),
             uids_given: 0,
         };
         state.add_surroundings(cluster)?;
+        for object in cluster.storage() {
+            if let Some(input) = storage_input(object)? {
+                state.scheduler.on_storage(&input, NOW_NS);
+            }
+        }
         for node in &cluster.nodes {
             state.add_node(node)?;
         }
@@ -263,8 +267,15 @@ impl<'a> State<'a> {
         true
     }
 
-    pub(super) fn apply_objects(&mut self, objects: &'a [StorageObject]) {
-        self.objects.extend(objects.iter().map(|object| (object.key(), object)));
+    pub(super) fn apply_objects(&mut self, objects: &[StorageObject]) -> Result<(), StepProblem> {
+        for object in objects {
+            let input = match object {
+                StorageObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
+                StorageObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
+            };
+            self.scheduler.on_storage(&input, NOW_NS);
+        }
+        Ok(())
     }
 }
 
