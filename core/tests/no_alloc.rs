@@ -136,7 +136,7 @@ fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Sc
     }
     let class = scheduler.compile(&Arc::new(pod));
     for uid in 0..WARM_CYCLES + CYCLES {
-        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node: None, created_ns: 0 }, 0);
+        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() }, 0);
     }
     scheduler
 }
