@@ -9,6 +9,8 @@ use super::selector::{Selector, UnreadableSelector};
 use super::{Code, NODE_SCORE_MAX, NaiveCluster, PreFilter, Verdict};
 use crate::input::{Labels, NodeInput, PodAffinityTermInput, PodInput};
 
+pub mod cases;
+
 /// The plugin's name.
 pub const NAME: &str = "InterPodAffinity";
 

@@ -8,6 +8,7 @@
 //! and in-place resize are on; comparison operators of tolerations, preemption for deferred
 //! resizes and dynamic resource allocation are off.
 
+pub mod cases;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod names;

@@ -13,6 +13,8 @@ use super::taint_toleration;
 use super::{Code, NODE_SCORE_MAX, NaiveCluster, NaiveNode, NaivePod, Verdict};
 use crate::input::{Labels, NodeInput, PodInput, SpreadConstraintInput};
 
+pub mod cases;
+
 /// The plugin's name.
 pub const NAME: &str = "PodTopologySpread";
 

@@ -15,6 +15,8 @@ use super::selector::Selector;
 use super::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict, nominated};
 use crate::input::{DisruptionBudgetInput, PreemptionPolicy};
 
+pub mod cases;
+
 /// How many candidates to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreemptionArgs {
