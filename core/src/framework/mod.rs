@@ -2,6 +2,7 @@
 
 pub mod diagnosis;
 pub mod plugin;
+pub mod points;
 pub mod profile;
 pub mod registry;
 pub mod status;
