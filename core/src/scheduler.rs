@@ -17,6 +17,7 @@ use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::{NodeInput, PodInput};
+use crate::interner::Vocabulary;
 use crate::pods::{NO_TICKET, PodState};
 use crate::queue::active::{ActiveQueue, Ticket};
 use crate::world::World;
@@ -188,6 +189,11 @@ impl Scheduler {
     #[must_use]
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// What plugins are made with.
+    pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
+        &mut self.world.vocabulary
     }
 
     /// The first profile, or the only one.

@@ -165,6 +165,12 @@ pub fn build_profile(
     config: &ProfileConfig,
     vocabulary: &mut Vocabulary,
 ) -> Result<Profile, ProfileProblem> {
+    let queue_sorts = &config.plugins.at(ExtensionPoint::QueueSort).enabled;
+    if 1 < queue_sorts.len() {
+        // Upstream: validation.go `validateCommonQueueSort`, before it looks for the plugins.
+        let plugins = queue_sorts.iter().map(|plugin| plugin.name.clone()).collect();
+        return Err(ProfileProblem::QueueSort { plugins });
+    }
     let made = Made::all(registry, config, vocabulary)?;
     let mut points: [Vec<PluginIndex>; ExtensionPoint::COUNT] = Default::default();
     for point in ExtensionPoint::ALL {

@@ -139,7 +139,7 @@ fn other_profiles_take_effect_on_pods_that_wait_and_on_classes_already_seen() {
     assert_eq!(run(&mut scheduler).len(), 1);
     assert_eq!(scheduler.counts().unschedulable, 1);
     let tolerant = |_: &str, lists: &mut PluginLists| packs("blind", lists);
-    let changed = profiles(&mut scheduler.world.vocabulary, &["default-scheduler"], tolerant);
+    let changed = profiles(scheduler.vocabulary_mut(), &["default-scheduler"], tolerant);
     scheduler.set_profiles(changed, 10);
     add(&mut scheduler, 2, pod("", "1"));
     assert_eq!(run(&mut scheduler), ["1 -> tainted", "2 -> tainted"]);
@@ -151,12 +151,12 @@ fn pods_change_hands_with_the_names_of_the_profiles() {
     add(&mut scheduler, 1, pod("", "1"));
     add(&mut scheduler, 2, pod("blind", "1"));
     assert_eq!((scheduler.counts().queued, scheduler.counts().foreign), (1, 1));
-    let changed = profiles(&mut scheduler.world.vocabulary, &["blind"], packs);
+    let changed = profiles(scheduler.vocabulary_mut(), &["blind"], packs);
     scheduler.set_profiles(changed, 10);
     assert_eq!((scheduler.counts().queued, scheduler.counts().foreign), (1, 1));
     scheduler.on_node(&node("n", "4", None), 11);
     assert_eq!(run(&mut scheduler), ["2 -> n"]);
-    let changed = profiles(&mut scheduler.world.vocabulary, &["blind", "default-scheduler"], packs);
+    let changed = profiles(scheduler.vocabulary_mut(), &["blind", "default-scheduler"], packs);
     scheduler.set_profiles(changed, 12);
     assert_eq!(run(&mut scheduler), ["1 -> n"]);
 }
