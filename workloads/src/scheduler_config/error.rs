@@ -10,18 +10,18 @@ use crate::schema::SchemaError;
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("scheduler configuration {} cannot be read: {source}", path.display())]
+    #[error("scheduler configuration {} cannot be read: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// It does not say what upstream's schema and rules allow.
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// Its profiles cannot be built.
-    #[error("{file}:{line}:{column}: {source}")]
+    #[error("{file}:{line}:{column}: {error}")]
     Profile {
         /// The file.
         file: String,
@@ -30,7 +30,7 @@ pub enum ConfigError {
         /// Column of it, from 1.
         column: u64,
         /// What is wrong.
-        source: Box<ProfileError>,
+        error: Box<ProfileError>,
     },
     /// It names extenders, which a run cannot call.
     #[error("{file}: `extenders` are not built into `schedlab run` yet; remove them")]

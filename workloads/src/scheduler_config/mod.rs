@@ -81,7 +81,7 @@ impl SchedulerConfig {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<SchedulerConfig, ConfigError> {
         let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+            .map_err(|error| ConfigError::File { path: path.to_owned(), error })?;
         Ok(SchedulerConfig::parse(&path.display().to_string(), &text)?)
     }
 
@@ -142,7 +142,7 @@ impl SchedulerConfig {
                 file: self.file.clone(),
                 line: at.line,
                 column: at.column,
-                source: Box::new(error),
+                error: Box::new(error),
             }
         })
     }

@@ -540,3 +540,47 @@ fn profiles_that_cannot_be_built_point_into_the_file() {
         assert!(error.starts_with(message), "{body}\n got: {error}\nwant: {message}");
     }
 }
+
+#[test]
+fn the_example_of_the_docs_is_what_the_page_says() {
+    let page = include_str!("../../../docs/configuration.md");
+    let (_, rest) = page.split_once("```yaml\n").expect("the page has an example");
+    let (example, _) = rest.split_once("```").expect("it ends");
+    let config = SchedulerConfig::parse("scheduler.yaml", example).unwrap();
+    let profiles = build(&config).unwrap();
+    let names = |at: usize, point| -> Vec<&str> {
+        profiles[at].plugins_at(point).map(|plugin| plugin.name()).collect()
+    };
+    assert_eq!(names(0, ExtensionPoint::Filter)[..3], ["NodeResourcesFit", "NodeName", "NodeUnschedulable"]);
+    assert!(!names(0, ExtensionPoint::Score).contains(&"ImageLocality"));
+    assert!(names(1, ExtensionPoint::Score).contains(&"ImageLocality"));
+    let &(first, weight) = &profiles[0].scores()[0];
+    assert_eq!((profiles[0].name(first), weight), ("NodeResourcesFit", 5));
+    let slip = example.replace("NodeResourcesFit       #", "NodeResourceFit        #");
+    let error = build(&SchedulerConfig::parse("scheduler.yaml", &slip).unwrap()).unwrap_err().to_string();
+    let shown =
+        "scheduler.yaml:16:9: profile `default-scheduler`: there is no plugin `NodeResourceFit`; known:";
+    assert!(error.starts_with(shown) && page.contains(shown), "{error}");
+}
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let page = include_str!("../../../docs/configuration.md");
+    let (_, rest) = page.split_once("```yaml\n").expect("the page has an example");
+    let (example, _) = rest.split_once("```").expect("it ends");
+    let ends = example.char_indices().map(|(at, _)| at);
+    let read = ends.filter(|&end| SchedulerConfig::parse("s.yaml", &example[..end]).is_ok()).count();
+    assert!(0 < read, "some beginnings are whole files");
+    let lines: Vec<&str> = example.lines().collect();
+    for left_out in 0..lines.len() {
+        let text: String = lines
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != left_out)
+            .map(|(_, line)| format!("{line}\n"))
+            .collect();
+        if let Ok(config) = SchedulerConfig::parse("s.yaml", &text) {
+            let _ = build(&config);
+        }
+    }
+}

@@ -70,9 +70,9 @@ impl ConfigWatch {
                 }
             }
             Err(_) if self.is_missing => Reloaded::Unchanged,
-            Err(source) => {
+            Err(error) => {
                 self.is_missing = true;
-                Reloaded::Refused(ConfigError::File { path: self.path.clone(), source })
+                Reloaded::Refused(ConfigError::File { path: self.path.clone(), error })
             }
         }
     }
