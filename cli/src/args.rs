@@ -56,13 +56,19 @@ pub(crate) struct RunArgs {
     /// Threads for Filter and Score [default: the cores of this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,
-    /// How many ways Filter and Score are cut for, as kube-scheduler's `parallelism`
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) parallelism: u32,
+    /// KubeSchedulerConfiguration file (kubescheduler.config.k8s.io/v1) for all workloads; it wins
+    /// over a test case's schedulerConfigPath. The file is watched: a change takes effect between
+    /// two scheduling cycles, one that cannot be used is refused and the old configuration stays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_config: Option<PathBuf>,
+    /// How many ways Filter and Score are cut for, as kube-scheduler's `parallelism`; wins over the
+    /// scheduler configuration [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) parallelism: Option<u32>,
     /// Share of nodes to look for feasible ones, as kube-scheduler's setting; 0 adapts to the
-    /// cluster's size
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(crate) percentage_of_nodes_to_score: u32,
+    /// cluster's size; wins over the scheduler configuration [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) percentage_of_nodes_to_score: Option<u32>,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -92,8 +98,9 @@ impl Default for RunArgs {
         RunArgs {
             select: SelectArgs::default(),
             threads: None,
-            parallelism: 16,
-            percentage_of_nodes_to_score: 0,
+            scheduler_config: None,
+            parallelism: None,
+            percentage_of_nodes_to_score: None,
             seed: 0,
             repeat: 1,
             feature_gates: String::new(),

@@ -41,6 +41,10 @@ impl Progress for Bar {
         self.bar.set_length(wanted);
         self.bar.set_position(scheduled.min(wanted));
     }
+
+    fn notice(&self, text: &str) {
+        self.bar.suspend(|| complain(&format!("schedlab: {text}")));
+    }
 }
 
 /// Prints a line on standard output. A reader that went away (`| head`) is not our problem.

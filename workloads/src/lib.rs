@@ -10,6 +10,7 @@
 //! - [`schema`], [`ops`]: the config file, strictly, with line and column in every error.
 //! - [`params`], [`template`]: `$name` and `{{.Index}}` become values and objects.
 //! - [`labels`], [`resolve`]: which workloads run, and each of them ready to run.
+//! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
 //! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
 //! - [`results`]: what a run is remembered by.
 
@@ -25,6 +26,7 @@ pub mod params;
 pub mod replay;
 pub mod resolve;
 pub mod results;
+pub mod scheduler_config;
 pub mod schema;
 pub mod source;
 mod suggest;

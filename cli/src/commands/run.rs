@@ -8,14 +8,19 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::framework::registry::Registry;
+use schedlab_core::interner::Vocabulary;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
-use schedlab_workloads::executor::{Control, Ending, Outcome, RunSettings, run_workload};
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
+use schedlab_workloads::executor::{ConfigFile, Control, Ending, Outcome, RunSettings, run_workload};
+use schedlab_workloads::resolve::{
+    ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
+};
 use schedlab_workloads::results::{
     RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items,
     write_result_json,
 };
+use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::select;
 use crate::args::{CacheMode, RunArgs};
@@ -29,6 +34,7 @@ const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
     let workloads = select::workloads(&args.select, Some(DEFAULT_LABELS))?;
     let gates = parse_gates(&args.feature_gates)?;
     let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
@@ -37,8 +43,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     }
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
-    let mut result = run_header(args, &gates);
-    let (to_run, skipped, broken) = split(workloads);
+    let mut result = run_header(args, scheduler_config.as_ref(), &gates);
+    let (mut to_run, skipped, broken) = split(workloads);
+    if let Some((file, _)) = &scheduler_config {
+        to_run.iter_mut().for_each(|workload| workload.scheduler_config = Some(file.clone()));
+    }
     result.skipped = skipped;
     if to_run.is_empty() && result.skipped.len() == broken.len() {
         bail!("{}", broken.join("\n"));
@@ -83,8 +92,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
 fn settings(args: &RunArgs) -> RunSettings {
     RunSettings {
         threads: args.threads.unwrap_or_else(|| host::machine().cores) as usize,
-        parallelism: args.parallelism as usize,
-        percentage_of_nodes_to_score: i32::try_from(args.percentage_of_nodes_to_score).unwrap_or(100),
+        parallelism: args.parallelism.map(|ways| ways as usize),
+        percentage_of_nodes_to_score: args
+            .percentage_of_nodes_to_score
+            .map(|percent| i32::try_from(percent).unwrap_or(100)),
         seed: args.seed,
         class_cache: match args.class_cache {
             CacheMode::On => ClassCache::On,
@@ -93,17 +104,34 @@ fn settings(args: &RunArgs) -> RunSettings {
     }
 }
 
-fn run_header(args: &RunArgs, gates: &BTreeMap<String, bool>) -> RunResult {
+/// Reads the file and builds its profiles once, so that what is wrong with it is said before the
+/// first workload runs.
+fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile, SchedulerConfig)> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("--scheduler-config: cannot read {}", path.display()))?;
+    let config = SchedulerConfig::parse(&path.display().to_string(), &text)?;
+    config.build(&Registry::new_in_tree(), &mut Vocabulary::default())?;
+    Ok((SchedulerConfigFile { path: path.to_owned(), text }, config))
+}
+
+fn run_header(
+    args: &RunArgs,
+    scheduler_config: Option<&(SchedulerConfigFile, SchedulerConfig)>,
+    gates: &BTreeMap<String, bool>,
+) -> RunResult {
     let machine = host::machine();
+    let config = scheduler_config.map(|(_, config)| config);
+    let parallelism = config.and_then(|config| u32::try_from(config.parallelism).ok());
+    let percentage = config.and_then(|config| u32::try_from(config.percentage_of_nodes_to_score).ok());
     RunResult {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         git_revision: host::git_revision(),
         threads: args.threads.unwrap_or(machine.cores),
         machine,
-        parallelism: args.parallelism,
+        parallelism: args.parallelism.or(parallelism).unwrap_or(16),
         seed: args.seed,
-        percentage_of_nodes_to_score: args.percentage_of_nodes_to_score,
+        percentage_of_nodes_to_score: args.percentage_of_nodes_to_score.or(percentage).unwrap_or(0),
         repeat: args.repeat,
         feature_gates: gates.clone(),
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -191,9 +219,15 @@ fn repeat(
     interrupt: &AtomicBool,
 ) -> (Vec<Outcome>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
+    let registry = Registry::new_in_tree();
+    let config_file = match args.scheduler_config {
+        Some(_) => ConfigFile::Watched,
+        None => ConfigFile::Fixed,
+    };
+    let control = Control { interrupt, progress: &bar, registry: &registry, config_file };
     let mut outcomes = Vec::new();
     for _ in 0..args.repeat {
-        match run_workload(workload, settings(args), Control { interrupt, progress: &bar }) {
+        match run_workload(workload, settings(args), control) {
             Ok(outcome) => {
                 let is_over = outcome.ending != Ending::Completed;
                 outcomes.push(outcome);

@@ -5,4 +5,5 @@ mod interrupt;
 mod list;
 mod replay;
 mod run;
+mod scheduler_config;
 mod support;

@@ -16,4 +16,4 @@ pub mod record;
 mod wall;
 
 pub use bridge::Bridge;
-pub use wall::{RuntimeError, Status, WallRuntime, WallSettings};
+pub use wall::{Changer, RuntimeError, Status, WallRuntime, WallSettings};

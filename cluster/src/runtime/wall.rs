@@ -71,6 +71,33 @@ pub struct Status {
 
 enum Command {
     Status(Sender<Status>),
+    Change(Change),
+}
+
+/// Something to be done to a scheduler, at a time.
+type Change = Box<dyn FnOnce(&mut Scheduler, u64) + Send>;
+
+/// Lets others change a running scheduler between two of its cycles.
+#[derive(Clone, Debug)]
+pub struct Changer {
+    commands: Sender<Command>,
+}
+
+impl Changer {
+    /// Does something to the scheduler on its own thread, between two cycles, and waits for the
+    /// answer; `None` when the scheduler has ended.
+    pub fn change<R: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Scheduler, u64) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (reply, answer) = bounded(1);
+        let change: Change = Box::new(move |scheduler, now_ns| {
+            // Whoever asked may have stopped waiting.
+            let _ = reply.send(change(scheduler, now_ns));
+        });
+        self.commands.send(Command::Change(change)).ok()?;
+        answer.recv().ok()
+    }
 }
 
 /// What the threads publish for whoever waits.
@@ -178,6 +205,12 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let (reply, answer) = bounded(1);
         self.commands.send(Command::Status(reply)).ok()?;
         answer.recv_timeout(Duration::from_secs(10)).ok()
+    }
+
+    /// What changes the scheduler while it runs.
+    #[must_use]
+    pub fn changer(&self) -> Changer {
+        Changer { commands: self.commands.clone() }
     }
 
     /// Stops the threads and hands the recorders back.
@@ -301,6 +334,10 @@ impl<C: CycleRecorder> Driver<C> {
                     };
                     // Whoever asked may have stopped waiting.
                     let _ = reply.send(status);
+                }
+                Ok(Command::Change(change)) => {
+                    self.shared.is_resting.store(false, Ordering::Release);
+                    change(&mut self.scheduler, monotonic_ns());
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
             }

@@ -8,8 +8,13 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::class::PodClass;
+use crate::framework::points::{
+    BindPlugin, EnqueueExtensions, PermitPlugin, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
+    ReservePlugin,
+};
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, Symbol};
+use crate::preemption::PreemptionArgs;
 use crate::snapshot::mask::BitRows;
 use crate::world::World;
 
@@ -44,6 +49,12 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// plan is made for the class; a second call with nothing changed does nothing.
     fn prepare(&self, _world: &mut World, _class: ClassId) {}
 
+    /// At PostFilter the engine looks for pods to evict, with these arguments: it does so with the
+    /// columns and plans that no plugin can reach.
+    fn preemption(&self) -> Option<PreemptionArgs> {
+        None
+    }
+
     /// PreEnqueue.
     fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {
         None
@@ -64,8 +75,38 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         None
     }
 
+    /// PostFilter.
+    fn as_post_filter(&self) -> Option<&dyn PostFilterPlugin> {
+        None
+    }
+
+    /// Reserve and Unreserve.
+    fn as_reserve(&self) -> Option<&dyn ReservePlugin> {
+        None
+    }
+
+    /// Permit.
+    fn as_permit(&self) -> Option<&dyn PermitPlugin> {
+        None
+    }
+
+    /// PreBindPreFlight and PreBind.
+    fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
+        None
+    }
+
     /// Bind.
     fn as_bind(&self) -> Option<&dyn BindPlugin> {
+        None
+    }
+
+    /// PostBind.
+    fn as_post_bind(&self) -> Option<&dyn PostBindPlugin> {
+        None
+    }
+
+    /// The events that bring back pods this plugin rejected.
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         None
     }
 }
@@ -173,12 +214,6 @@ pub trait ScorePlugin: Sync {
     fn normalize(&self, _world: &World, _class: &PodClass, _rows: &[u32], scores: &mut [i64]) {
         normalize(self.normalization(), scores);
     }
-}
-
-/// Performs the binding.
-pub trait BindPlugin {
-    /// The plugin binds pods through the API's binding subresource.
-    fn binds_through_api(&self) -> bool;
 }
 
 /// Keeps the rows that pass `keep`.

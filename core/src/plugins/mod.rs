@@ -1,6 +1,7 @@
 //! One file a plugin, named as upstream names it. Each has its plain twin in `naive`.
 
 pub mod default_binder;
+pub mod default_preemption;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod node_affinity;

@@ -7,6 +7,7 @@ use schedlab_cluster::runtime::RuntimeError;
 
 use crate::ops::Opcode;
 use crate::resolve::ResolvedWorkload;
+use crate::scheduler_config::ConfigError;
 use crate::template::TemplateError;
 
 /// A workload that could not be run to its end.
@@ -26,6 +27,9 @@ pub enum ExecuteError {
         /// What went wrong.
         source: Box<OpError>,
     },
+    /// The scheduler's configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The scheduler's threads could not start or died.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

@@ -15,6 +15,7 @@ mod nodes;
 mod objects;
 mod outcome;
 mod pods;
+mod scheduler;
 mod wait;
 
 use std::collections::BTreeMap;
@@ -25,14 +26,13 @@ use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
-use schedlab_core::cycle::dispatch::Ways;
-use schedlab_core::cycle::engine::{ClassCache, EngineSettings};
-use schedlab_core::cycle::select::TieBreak;
-use schedlab_core::scheduler::Scheduler;
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::framework::registry::Registry;
 
 use crate::measure::{BindMeter, CycleMeter, Meters};
 use crate::ops::{CreateNamespaces, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
+use crate::scheduler_config::SchedulerConfig;
 
 pub use error::ExecuteError;
 pub use outcome::{Collected, Ending, Outcome};
@@ -42,10 +42,10 @@ pub use outcome::{Collected, Ending, Outcome};
 pub struct RunSettings {
     /// Threads for Filter and Score.
     pub threads: usize,
-    /// Ways that chunks are cut for.
-    pub parallelism: usize,
-    /// `percentageOfNodesToScore`; 0 is adaptive.
-    pub percentage_of_nodes_to_score: i32,
+    /// Ways that chunks are cut for; absent, the scheduler's configuration decides.
+    pub parallelism: Option<usize>,
+    /// `percentageOfNodesToScore`, 0 is adaptive; absent, the scheduler's configuration decides.
+    pub percentage_of_nodes_to_score: Option<i32>,
     /// Seed of tie-breaking draws.
     pub seed: u64,
     /// Whether the class cache is on.
@@ -59,6 +59,9 @@ pub trait Progress: Sync {
 
     /// So many of so many pods are scheduled.
     fn pods(&self, scheduled: u64, wanted: u64);
+
+    /// Something happened that the user should know.
+    fn notice(&self, text: &str);
 }
 
 /// Tells nobody.
@@ -69,6 +72,8 @@ impl Progress for NoProgress {
     fn op_begins(&self, _: usize, _: usize, _: &str) {}
 
     fn pods(&self, _: u64, _: u64) {}
+
+    fn notice(&self, _: &str) {}
 }
 
 /// What the outside may do to a run.
@@ -78,6 +83,19 @@ pub struct Control<'a> {
     pub interrupt: &'a AtomicBool,
     /// Told how far the run is.
     pub progress: &'a dyn Progress,
+    /// The plugins that may be enabled.
+    pub registry: &'a Registry,
+    /// Whether the scheduler's configuration file is looked at again while the workload runs.
+    pub config_file: ConfigFile,
+}
+
+/// What becomes of changes to the scheduler's configuration file during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigFile {
+    /// Nobody looks.
+    Fixed,
+    /// They take effect between two cycles.
+    Watched,
 }
 
 /// Runs one workload from an empty cluster to its last op.
@@ -86,21 +104,22 @@ pub fn run_workload(
     settings: RunSettings,
     control: Control<'_>,
 ) -> Result<Outcome, ExecuteError> {
-    let mut executor = Executor::start(settings, control)?;
-    let mut ending = Ending::Completed;
-    for (index, op) in workload.ops.iter().enumerate() {
-        if control.interrupt.load(Ordering::Relaxed) {
-            ending = Ending::Interrupted;
-            break;
-        }
-        control.progress.op_begins(index, workload.ops.len(), op.opcode().name());
-        let at = |source| ExecuteError::at(workload, index, op.opcode(), source);
-        ending = executor.run_op(index, op).map_err(at)?;
-        if !matches!(ending, Ending::Completed) {
-            break;
-        }
-    }
-    executor.finish(ending)
+    let file = match (&workload.scheduler_config, control.config_file) {
+        (Some(file), ConfigFile::Watched) => Some(scheduler::reread(file, control.registry)),
+        (file, _) => file.clone(),
+    };
+    let config = file.as_ref().map(scheduler::read_config).transpose()?;
+    let executor = Executor::start(settings, control, config.as_ref())?;
+    let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {
+        return executor.run(workload);
+    };
+    let watcher = scheduler::Watcher::new(&watched, settings, control, executor.runtime.changer());
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| watcher.run());
+        let outcome = executor.run(workload);
+        watcher.stop(watching.thread());
+        outcome
+    })
 }
 
 /// A workload under way.
@@ -117,16 +136,13 @@ struct Executor<'a> {
 }
 
 impl<'a> Executor<'a> {
-    fn start(settings: RunSettings, control: Control<'a>) -> Result<Executor<'a>, ExecuteError> {
+    fn start(
+        settings: RunSettings,
+        control: Control<'a>,
+        config: Option<&SchedulerConfig>,
+    ) -> Result<Executor<'a>, ExecuteError> {
         let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
-        let engine = EngineSettings {
-            class_cache: settings.class_cache,
-            ways: if settings.threads > 1 { Ways::Measured(monotonic_ns) } else { Ways::Inline },
-            parallelism: settings.parallelism,
-            tie_break: TieBreak::Draw,
-            seed: settings.seed,
-        };
-        let scheduler = Scheduler::new(engine, settings.percentage_of_nodes_to_score);
+        let scheduler = scheduler::make(settings, config, control.registry)?;
         let meters = Meters::default();
         let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
         let version = cluster.resource_version();
@@ -142,6 +158,23 @@ impl<'a> Executor<'a> {
             node_names: 0,
             collected: Vec::new(),
         })
+    }
+
+    fn run(mut self, workload: &ResolvedWorkload) -> Result<Outcome, ExecuteError> {
+        let mut ending = Ending::Completed;
+        for (index, op) in workload.ops.iter().enumerate() {
+            if self.control.interrupt.load(Ordering::Relaxed) {
+                ending = Ending::Interrupted;
+                break;
+            }
+            self.control.progress.op_begins(index, workload.ops.len(), op.opcode().name());
+            let at = |source| ExecuteError::at(workload, index, op.opcode(), source);
+            ending = self.run_op(index, op).map_err(at)?;
+            if !matches!(ending, Ending::Completed) {
+                break;
+            }
+        }
+        self.finish(ending)
     }
 
     fn run_op(&mut self, index: usize, op: &ResolvedOp) -> Result<Ending, error::OpError> {

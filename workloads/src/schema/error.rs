@@ -122,6 +122,14 @@ pub enum SchemaProblem {
         /// Where the first one is.
         first_line: u64,
     },
+    /// Arguments of one plugin in two places.
+    #[error("arguments of plugin `{plugin}` are given already (line {first_line}); remove one of the two")]
+    RepeatedArgs {
+        /// The plugin.
+        plugin: String,
+        /// Where the first ones are.
+        first_line: u64,
+    },
     /// A list with nothing in it.
     #[error("{what}; {help}")]
     Empty {

@@ -1,7 +1,8 @@
 //! A mapping read strictly: every field is known, has the right kind, and appears once.
 //!
 //! A field that is absent and a field that is `null` are the same, as in Go's JSON decoding.
-//! Names match whatever their case, as in Go; the messages use upstream's spelling.
+//! Names match whatever their case, as in Go's own JSON decoder, or exactly, as in the decoder of
+//! Kubernetes' API machinery; the messages use upstream's spelling.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,28 +24,68 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Takes a mapping and refuses any name that is not in `allowed`.
+    /// Takes a mapping and refuses any name that is not in `allowed`, whatever its case.
     pub(crate) fn read(
         file: &'a str,
         holder: impl Into<String>,
         node: &'a Node,
         allowed: &'static [&'static str],
     ) -> Result<Self, SchemaError> {
-        let mut fields =
-            Self { file, holder: holder.into(), at: node.at, entries: Vec::with_capacity(allowed.len()) };
-        let Value::Mapping(entries) = &node.value else {
-            return Err(fields.error(
+        Self::read_by(file, holder, node, allowed, str::eq_ignore_ascii_case)
+    }
+
+    /// Takes a mapping and refuses any name that is not in `allowed`, case included.
+    pub(crate) fn read_exact(
+        file: &'a str,
+        holder: impl Into<String>,
+        node: &'a Node,
+        allowed: &'static [&'static str],
+    ) -> Result<Self, SchemaError> {
+        Self::read_by(file, holder, node, allowed, |one, other| one == other)
+    }
+
+    /// Takes the named fields of a mapping and leaves the others to somebody else.
+    pub(crate) fn open(
+        file: &'a str,
+        holder: impl Into<String>,
+        node: &'a Node,
+        wanted: &'static [&'static str],
+    ) -> Result<Self, SchemaError> {
+        let mut fields = Self { file, holder: holder.into(), at: node.at, entries: Vec::new() };
+        for (key, value) in fields.mapping(node)? {
+            if let Some(name) = wanted.iter().copied().find(|name| *name == key.name) {
+                fields.entries.push((name, value));
+            }
+        }
+        Ok(fields)
+    }
+
+    fn mapping(&self, node: &'a Node) -> Result<&'a [(Key, Node)], SchemaError> {
+        match &node.value {
+            Value::Mapping(entries) => Ok(entries),
+            _ => Err(self.error(
                 node.at,
                 SchemaProblem::WrongType {
                     field: "value".into(),
-                    holder: fields.holder.clone(),
+                    holder: self.holder.clone(),
                     found: node.kind().into(),
                     expected: "a mapping",
                 },
-            ));
-        };
-        for (key, value) in entries {
-            let name = fields.known_name(key, allowed)?;
+            )),
+        }
+    }
+
+    fn read_by(
+        file: &'a str,
+        holder: impl Into<String>,
+        node: &'a Node,
+        allowed: &'static [&'static str],
+        is_same: fn(&str, &str) -> bool,
+    ) -> Result<Self, SchemaError> {
+        let mut fields =
+            Self { file, holder: holder.into(), at: node.at, entries: Vec::with_capacity(allowed.len()) };
+        for (key, value) in fields.mapping(node)? {
+            let name = fields.known_name(key, allowed, is_same)?;
             if fields.entries.iter().any(|(taken, _)| *taken == name) {
                 let holder = fields.holder.clone();
                 return Err(fields.error(key.at, SchemaProblem::RepeatedField { field: name, holder }));
@@ -54,8 +95,13 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    fn known_name(&self, key: &Key, allowed: &'static [&'static str]) -> Result<&'static str, SchemaError> {
-        allowed.iter().copied().find(|name| name.eq_ignore_ascii_case(&key.name)).ok_or_else(|| {
+    fn known_name(
+        &self,
+        key: &Key,
+        allowed: &'static [&'static str],
+        is_same: fn(&str, &str) -> bool,
+    ) -> Result<&'static str, SchemaError> {
+        allowed.iter().copied().find(|name| is_same(name, &key.name)).ok_or_else(|| {
             self.error(
                 key.at,
                 SchemaProblem::UnknownField {

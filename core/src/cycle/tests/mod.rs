@@ -2,6 +2,7 @@
 //! however the work is cut up.
 
 mod chunking;
+mod configured;
 mod decisions;
 mod histories;
 mod plugins;

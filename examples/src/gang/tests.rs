@@ -1,0 +1,223 @@
+//! The plugin against the trait, with a table of waiting pods kept the way a loop keeps it.
+
+use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::framework::points::{PendingPermit, Request, WaitingPod};
+use schedlab_core::ids::ClassId;
+use schedlab_core::input::PodInput;
+use schedlab_core::scheduler::{PodUpdate, Scheduler};
+
+use super::*;
+
+const NODE: NodeId = NodeId(0);
+const TIMEOUT_NS: u64 = 1_000;
+
+/// Pods in a world, the plugin, and who waits.
+struct Lab {
+    scheduler: Scheduler,
+    gang: Gang,
+    waiting: Vec<WaitingPod>,
+}
+
+impl Lab {
+    fn new() -> Lab {
+        Lab {
+            scheduler: Scheduler::new(EngineSettings::default(), 0),
+            gang: Gang::new(TIMEOUT_NS),
+            waiting: Vec::new(),
+        }
+    }
+
+    fn pod(&mut self, uid: u64, gang: Option<(&str, &str)>) -> ClassId {
+        self.pod_in("default", uid, gang)
+    }
+
+    fn pod_in(&mut self, namespace: &str, uid: u64, gang: Option<(&str, &str)>) -> ClassId {
+        let mut spec = PodInput { namespace: namespace.to_owned(), ..PodInput::default() };
+        if let Some((name, size)) = gang {
+            spec.labels.insert(GANG_LABEL.to_owned(), name.to_owned());
+            spec.labels.insert(SIZE_LABEL.to_owned(), size.to_owned());
+        }
+        let class = self.scheduler.compile(&Arc::new(spec));
+        let update = PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid };
+        self.scheduler.on_pod(update, uid);
+        class
+    }
+
+    /// Calls the plugin with a handle and returns its answer and its requests as text.
+    fn call<R>(
+        &self,
+        uid: u64,
+        call: impl FnOnce(&Gang, &mut Handle<'_>, PodRef<'_>) -> R,
+    ) -> (R, Vec<String>) {
+        let world = self.scheduler.world();
+        let id = world.pods().find(PodUid(uid)).expect("the pod exists");
+        let mut requests = Vec::new();
+        let mut handle = Handle::new(world, 0, &self.waiting, &mut requests);
+        let answer = call(&self.gang, &mut handle, PodRef::of(world, id));
+        let text = |request: &Request| match request {
+            Request::Allow { pod, plugin } => format!("{plugin} allows {}", pod.0),
+            Request::Reject { pod, message, .. } => format!("reject {}: {message}", pod.0),
+            other => format!("{other:?}"),
+        };
+        (answer, requests.iter().map(text).collect())
+    }
+
+    /// Reserve and Permit, as after a node was chosen; a pod that waits joins the table.
+    fn place(&mut self, uid: u64) -> (Permit, Vec<String>) {
+        let (reserved, _) = self.call(uid, |gang, handle, pod| gang.reserve(handle, pod, NODE));
+        assert_eq!(reserved, Ok(()));
+        let (permit, requests) = self.call(uid, |gang, handle, pod| gang.permit(handle, pod, NODE));
+        if let Permit::Wait { timeout_ns } = permit {
+            let world = self.scheduler.world();
+            let id = world.pods().find(PodUid(uid)).expect("the pod exists");
+            self.waiting.push(WaitingPod {
+                uid: PodUid(uid),
+                id,
+                class_id: world.pods().get(id).class,
+                node: NODE,
+                pending: vec![PendingPermit { plugin: NAME, deadline_ns: timeout_ns }],
+            });
+        }
+        (permit, requests)
+    }
+
+    fn leave(&mut self, uid: u64) -> Vec<String> {
+        self.waiting.retain(|pod| pod.uid != PodUid(uid));
+        self.call(uid, |gang, handle, pod| gang.unreserve(handle, pod, NODE)).1
+    }
+
+    fn bind(&mut self, uid: u64) {
+        self.waiting.retain(|pod| pod.uid != PodUid(uid));
+        self.call(uid, |gang, handle, pod| gang.post_bind(handle, pod, NODE));
+    }
+}
+
+const WAIT: Permit = Permit::Wait { timeout_ns: TIMEOUT_NS };
+
+#[test]
+fn a_pod_of_no_group_passes() {
+    let mut lab = Lab::new();
+    lab.pod(1, None);
+    assert_eq!(lab.place(1), (Permit::Approve, vec![]));
+}
+
+#[test]
+fn the_last_member_lets_all_go() {
+    let mut lab = Lab::new();
+    for uid in 1..=3 {
+        lab.pod(uid, Some(("g", "3")));
+    }
+    assert_eq!(lab.place(1), (WAIT, vec![]));
+    assert_eq!(lab.place(2), (WAIT, vec![]));
+    let allowed = vec!["Gang allows 1".to_owned(), "Gang allows 2".to_owned()];
+    assert_eq!(lab.place(3), (Permit::Approve, allowed));
+}
+
+#[test]
+fn groups_of_other_names_and_namespaces_do_not_count() {
+    let mut lab = Lab::new();
+    lab.pod(1, Some(("g", "2")));
+    lab.pod(2, Some(("h", "2")));
+    lab.pod_in("elsewhere", 3, Some(("g", "2")));
+    for uid in 1..=3 {
+        assert_eq!(lab.place(uid), (WAIT, vec![]), "pod {uid}");
+    }
+}
+
+#[test]
+fn a_pod_that_other_plugins_hold_back_is_none_of_ours() {
+    let mut lab = Lab::new();
+    lab.pod(1, Some(("g", "2")));
+    lab.pod(2, Some(("g", "2")));
+    lab.place(1);
+    lab.waiting[0].pending[0].plugin = "Other";
+    assert_eq!(lab.place(2), (Permit::Approve, vec![]));
+}
+
+#[test]
+fn one_that_leaves_takes_the_waiting_ones_along_once() {
+    let mut lab = Lab::new();
+    for uid in 1..=3 {
+        lab.pod(uid, Some(("g", "4")));
+        lab.place(uid);
+    }
+    let why = "another pod of gang g lost its node";
+    assert_eq!(lab.leave(2), [format!("reject 1: {why}"), format!("reject 3: {why}")]);
+    assert!(lab.leave(2).is_empty(), "a second Unreserve changes nothing");
+    assert_eq!(lab.leave(1), [format!("reject 3: {why}")]);
+    assert!(lab.leave(3).is_empty());
+    assert!(lab.gang.groups().is_empty(), "nothing is left of a group that nobody is in");
+}
+
+#[test]
+fn bound_members_count_for_those_that_come_later() {
+    let mut lab = Lab::new();
+    lab.pod(1, Some(("g", "2")));
+    lab.pod(2, Some(("g", "2")));
+    lab.place(1);
+    lab.place(2);
+    lab.bind(1);
+    lab.bind(2);
+    lab.pod(3, Some(("g", "2")));
+    assert_eq!(lab.place(3), (Permit::Approve, vec![]));
+}
+
+#[test]
+fn bound_members_that_are_gone_count_no_more() {
+    let mut lab = Lab::new();
+    for uid in 1..=2 {
+        lab.pod(uid, Some(("g", "2")));
+        lab.place(uid);
+    }
+    for uid in 1..=2 {
+        lab.bind(uid);
+        lab.scheduler.on_pod_removed(PodUid(uid), 9);
+    }
+    lab.pod(3, Some(("g", "2")));
+    assert_eq!(lab.place(3), (WAIT, vec![]));
+}
+
+#[test]
+fn a_size_that_is_no_number_is_denied_with_the_label_named() {
+    let mut lab = Lab::new();
+    for (uid, size) in [(1, "many"), (2, "0"), (3, "")] {
+        lab.pod(uid, Some(("g", size)));
+        let (Permit::Deny(refusal), _) = lab.place(uid) else { panic!("size {size:?} is accepted") };
+        let text = refusal.reason.text(&lab.scheduler.world().vocabulary).into_owned();
+        assert_eq!(
+            text,
+            format!("label example.com/gang-size is {size:?}; write how many pods gang g needs")
+        );
+    }
+}
+
+#[test]
+fn only_a_member_of_the_same_group_wakes_a_rejected_one() {
+    let mut lab = Lab::new();
+    let mine = lab.pod(1, Some(("g", "2")));
+    let same = lab.pod(2, Some(("g", "2")));
+    let other = lab.pod(3, Some(("h", "2")));
+    let alone = lab.pod(4, None);
+    assert_eq!(mine, same);
+    for (class, expected) in
+        [(same, QueueingHint::Queue), (other, QueueingHint::Skip), (alone, QueueingHint::Skip)]
+    {
+        let world = lab.scheduler.world();
+        let event = ClusterEvent { resource: EventResource::UnscheduledPod, action: Action::ADD };
+        let change = Change::Pod { uid: PodUid(9), node: None, old: None, new: Some(world.class(class)) };
+        let (hint, _) =
+            lab.call(1, |gang, handle, pod| gang.queueing_hint(handle.world, pod, event, &change));
+        assert_eq!(hint, expected, "class {class:?}");
+    }
+}
+
+#[test]
+fn the_timeout_is_an_argument() {
+    let args = |value| PluginArgs::Other(ArgValue::Map([("timeoutSeconds".to_owned(), value)].into()));
+    assert!(factory(&args(ArgValue::Integer(5)), &mut Vocabulary::default()).is_ok());
+    let refused = factory(&args(ArgValue::Integer(0)), &mut Vocabulary::default());
+    assert_eq!(
+        refused.expect_err("0 is refused"),
+        "`timeoutSeconds` is no positive integer; write such as 60"
+    );
+}

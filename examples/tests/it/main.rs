@@ -1,0 +1,112 @@
+//! The plugins registered beside upstream's and enabled by a configuration file, as a user does it.
+
+use std::sync::Arc;
+
+use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::cycle::probe::NoProbe;
+use schedlab_core::framework::extension_point::ExtensionPoint;
+use schedlab_core::framework::registry::Registry;
+use schedlab_core::ids::PodUid;
+use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
+use schedlab_core::quantity::Quantity;
+use schedlab_core::scheduler::{ApiCall, PodUpdate, Scheduler, Step};
+use schedlab_core::world::World;
+use schedlab_workloads::scheduler_config::SchedulerConfig;
+
+const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+fn registry() -> Registry {
+    let mut registry = Registry::new_in_tree();
+    schedlab_examples::register(&mut registry).expect("their names are free");
+    registry
+}
+
+fn scheduler(body: &str) -> Scheduler {
+    let config = SchedulerConfig::parse("scheduler.yaml", &format!("{HEAD}{body}")).expect("it is valid");
+    let mut world = World::default();
+    let profiles = config.build(&registry(), &mut world.vocabulary).expect("its plugins are registered");
+    Scheduler::with_profiles(world, profiles, EngineSettings::default())
+}
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+/// Nodes of 8 GPUs, of which some are taken, and a pod that wants one: where it goes.
+fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
+    let gpus = |count: i64| {
+        let requests = resources(&[("nvidia.com/gpu", &count.to_string())]);
+        let container = ContainerInput { requests, ..ContainerInput::default() };
+        Arc::new(PodInput { containers: vec![container], ..PodInput::default() })
+    };
+    for (uid, (name, free)) in free.iter().enumerate() {
+        let allocatable =
+            resources(&[("nvidia.com/gpu", "8"), ("cpu", "8"), ("memory", "8Gi"), ("pods", "9")]);
+        scheduler.on_node(&NodeInput { name: (*name).to_owned(), allocatable, ..NodeInput::default() }, 0);
+        let (class, node) = (scheduler.compile(&gpus(8 - free)), scheduler.node_id(name));
+        let uid = PodUid(100 + uid as u64);
+        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), created_ns: 0 }, 0);
+    }
+    let class = scheduler.compile(&gpus(1));
+    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, node: None, created_ns: 1 }, 1);
+    assert!(matches!(scheduler.step(&mut NoProbe), Step::Assumed { .. }));
+    let mut calls = Vec::new();
+    scheduler.take_calls(&mut calls);
+    match calls.as_slice() {
+        [ApiCall::Bind { node, .. }] => scheduler.world().node_name(*node).to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_small_pod_takes_the_gpu_that_nobody_else_can_use() {
+    let weighty = "profiles:
+- plugins:
+    score:
+      enabled: [{name: GpuFragmentation, weight: 100}]
+";
+    for free in [[("whole", 8), ("half", 4), ("rest", 1)], [("rest", 3), ("half", 4), ("whole", 8)]] {
+        assert_eq!(node_for_one_gpu(&mut scheduler(weighty), &free), "rest");
+    }
+    // Pods of 4 do not occur here: a node with 4 free is as good for the pairs as one with 2.
+    let pairs = "profiles:
+- plugins:
+    score:
+      disabled: [{name: '*'}]
+      enabled: [{name: GpuFragmentation}]
+  pluginConfig:
+  - name: GpuFragmentation
+    args: {sizes: [2]}
+";
+    assert_eq!(node_for_one_gpu(&mut scheduler(pairs), &[("even", 4), ("odd", 3)]), "odd");
+}
+
+#[test]
+fn a_plugin_from_outside_joins_every_point_it_extends() {
+    let scheduler = scheduler("profiles:\n- plugins:\n    multiPoint:\n      enabled: [{name: Gang}]\n");
+    let points = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
+    for point in points {
+        let names: Vec<&str> = scheduler.profile().plugins_at(point).map(|plugin| plugin.name()).collect();
+        assert!(names.contains(&"Gang"), "{point}: {names:?}");
+    }
+    assert!(scheduler.profile().plugins_at(ExtensionPoint::Filter).all(|plugin| plugin.name() != "Gang"));
+}
+
+#[test]
+fn bad_arguments_of_a_plugin_from_outside_point_into_the_file() {
+    let body = "profiles:
+- plugins:
+    multiPoint:
+      enabled: [{name: Gang}]
+  pluginConfig:
+  - name: Gang
+    args: {timeoutSeconds: soon}
+";
+    let config = SchedulerConfig::parse("scheduler.yaml", &format!("{HEAD}{body}")).expect("it is valid");
+    let error = config.build(&registry(), &mut World::default().vocabulary).expect_err("soon is no number");
+    assert_eq!(
+        error.to_string(),
+        "scheduler.yaml:8:5: profile `default-scheduler`: plugin `Gang` could not be made: `timeoutSeconds` is no \
+         positive integer; write such as 60"
+    );
+}

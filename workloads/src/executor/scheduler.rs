@@ -1,0 +1,138 @@
+//! The scheduler a workload runs with: made from its configuration, and changed with it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+
+use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::runtime::Changer;
+use schedlab_core::cycle::dispatch::Ways;
+use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::cycle::select::TieBreak;
+use schedlab_core::framework::profile::Profile;
+use schedlab_core::framework::registry::{Registry, default_profile};
+use schedlab_core::interner::Vocabulary;
+use schedlab_core::scheduler::Scheduler;
+use schedlab_core::world::World;
+
+use super::error::ExecuteError;
+use super::{Control, RunSettings};
+use crate::resolve::SchedulerConfigFile;
+use crate::scheduler_config::{ConfigError, ConfigWatch, POLL, Reloaded, SchedulerConfig};
+
+/// kube-scheduler's `parallelism` when nobody sets it.
+const DEFAULT_PARALLELISM: usize = 16;
+
+pub(super) fn read_config(file: &SchedulerConfigFile) -> Result<SchedulerConfig, ConfigError> {
+    Ok(SchedulerConfig::parse(&file.path.display().to_string(), &file.text)?)
+}
+
+/// What a watched file says now, if that can be used: a workload that follows a change starts with
+/// it. If it cannot, the watcher will say so.
+pub(super) fn reread(file: &SchedulerConfigFile, registry: &Registry) -> SchedulerConfigFile {
+    let now = std::fs::read_to_string(&file.path).map(|text| SchedulerConfigFile { text, ..file.clone() });
+    let is_usable = |now: &SchedulerConfigFile| {
+        read_config(now).and_then(|config| config.build(registry, &mut Vocabulary::default())).is_ok()
+    };
+    now.ok().filter(is_usable).unwrap_or_else(|| file.clone())
+}
+
+/// A scheduler that has seen nothing yet.
+pub(super) fn make(
+    settings: RunSettings,
+    config: Option<&SchedulerConfig>,
+    registry: &Registry,
+) -> Result<Scheduler, ExecuteError> {
+    let parallelism = settings.parallelism.or(config.map(|config| config.parallelism));
+    let engine = EngineSettings {
+        class_cache: settings.class_cache,
+        ways: if settings.threads > 1 { Ways::Measured(monotonic_ns) } else { Ways::Inline },
+        parallelism: parallelism.unwrap_or(DEFAULT_PARALLELISM),
+        tie_break: TieBreak::Draw,
+        seed: settings.seed,
+    };
+    let mut world = World::default();
+    let profiles = match config {
+        Some(config) => profiles(settings, config, registry, &mut world.vocabulary)?,
+        None => {
+            let mut profile = default_profile(&mut world.vocabulary);
+            profile.percentage_of_nodes_to_score = settings.percentage_of_nodes_to_score.unwrap_or(0);
+            vec![profile]
+        }
+    };
+    Ok(Scheduler::with_profiles(world, profiles, engine))
+}
+
+/// The profiles of a configuration; what was said on the command line wins over the file.
+fn profiles(
+    settings: RunSettings,
+    config: &SchedulerConfig,
+    registry: &Registry,
+    vocabulary: &mut Vocabulary,
+) -> Result<Vec<Profile>, ConfigError> {
+    if !config.extenders.is_empty() {
+        return Err(ConfigError::Extenders { file: config.file.clone() });
+    }
+    let mut profiles = config.build(registry, vocabulary)?;
+    if let Some(percentage) = settings.percentage_of_nodes_to_score {
+        profiles.iter_mut().for_each(|profile| profile.percentage_of_nodes_to_score = percentage);
+    }
+    Ok(profiles)
+}
+
+/// Carries changes of the configuration file to a running scheduler.
+pub(super) struct Watcher<'a> {
+    file: &'a SchedulerConfigFile,
+    settings: RunSettings,
+    control: Control<'a>,
+    changer: Changer,
+    stop: AtomicBool,
+}
+
+impl<'a> Watcher<'a> {
+    pub(super) fn new(
+        file: &'a SchedulerConfigFile,
+        settings: RunSettings,
+        control: Control<'a>,
+        changer: Changer,
+    ) -> Watcher<'a> {
+        Watcher { file, settings, control, changer, stop: AtomicBool::new(false) }
+    }
+
+    pub(super) fn stop(&self, watching: &Thread) {
+        self.stop.store(true, Ordering::Release);
+        watching.unpark();
+    }
+
+    pub(super) fn run(&self) {
+        let mut watch = ConfigWatch::new(&self.file.path, &self.file.text);
+        while !self.stop.load(Ordering::Acquire) {
+            let outcome = match watch.look() {
+                Reloaded::Unchanged => Ok(false),
+                Reloaded::Changed(config) => self.apply(*config).map(|()| true),
+                Reloaded::Refused(error) => Err(error),
+            };
+            let path = self.file.path.display();
+            match outcome {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.control.progress.notice(&format!("{path} changed; the scheduler runs with it now"))
+                }
+                Err(error) => self.control.progress.notice(&format!(
+                    "{path} changed and was refused, the scheduler keeps what it has: {error}"
+                )),
+            }
+            std::thread::park_timeout(POLL);
+        }
+    }
+
+    fn apply(&self, config: SchedulerConfig) -> Result<(), ConfigError> {
+        let (settings, registry) = (self.settings, self.control.registry.clone());
+        let applied = self.changer.change(move |scheduler, now_ns| {
+            let profiles = profiles(settings, &config, &registry, scheduler.vocabulary_mut())?;
+            scheduler.set_profiles(profiles, now_ns);
+            Ok(())
+        });
+        // A scheduler that has ended needs no configuration.
+        applied.unwrap_or(Ok(()))
+    }
+}
