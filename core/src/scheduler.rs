@@ -187,6 +187,11 @@ impl Scheduler {
         self.world.compile(input)
     }
 
+    /// Puts node rows into list order, for whoever reads them between two steps.
+    pub fn settle(&mut self) {
+        self.world.settle();
+    }
+
     /// The id of a node name.
     pub fn node_id(&mut self, name: &str) -> NodeId {
         self.world.node_id(name)
