@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::{Extender, Extenders, in_order};
 use crate::framework::plugin::PreEnqueuePlugin;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
@@ -32,6 +33,13 @@ pub enum ApiCall {
     },
     /// `PATCH pods/status`: condition PodScheduled=False, reason Unschedulable.
     SetUnschedulable {
+        /// The pod.
+        pod: PodUid,
+        /// The condition's message.
+        message: Arc<str>,
+    },
+    /// `PATCH pods/status`: condition PodScheduled=False, reason SchedulerError.
+    SetSchedulerError {
         /// The pod.
         pod: PodUid,
         /// The condition's message.
@@ -176,6 +184,17 @@ impl Scheduler {
         &self.profile
     }
 
+    /// Asks these extenders after the plugins; ignorable ones last.
+    pub fn set_extenders(&mut self, extenders: Extenders) {
+        self.engine.set_extenders(in_order(extenders));
+    }
+
+    /// The extenders, in the order they are asked.
+    #[must_use]
+    pub fn extenders(&self) -> &[Arc<dyn Extender>] {
+        self.engine.extenders()
+    }
+
     /// How many pods are where.
     #[must_use]
     pub fn counts(&self) -> PodCounts {
@@ -312,6 +331,7 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         row.attempts += 1;
         let (uid, class, condition) = (row.uid, row.class, row.condition);
+        self.engine.set_pod(uid);
         match self.engine.decide(&self.world, &self.profile, class, probe) {
             Decision::Chosen(choice) => {
                 let node = self.world.nodes().columns().id[choice.row];
@@ -326,7 +346,10 @@ impl Scheduler {
                 self.unschedulable.push((pod, uid));
                 if condition != id {
                     self.world.pods_mut().get_mut(pod).condition = id;
-                    self.calls.push(ApiCall::SetUnschedulable { pod: uid, message });
+                    self.calls.push(match diagnosis.error {
+                        None => ApiCall::SetUnschedulable { pod: uid, message },
+                        Some(_) => ApiCall::SetSchedulerError { pod: uid, message },
+                    });
                 }
                 Step::Unschedulable { pod }
             }

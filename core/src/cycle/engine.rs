@@ -1,5 +1,7 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
+mod extended;
+
 use std::sync::Arc;
 
 use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
@@ -9,10 +11,11 @@ use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::{Extender, Extenders, Verb};
 use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::Reason;
-use crate::ids::ClassId;
+use crate::ids::{ClassId, PodUid};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
 use crate::world::World;
 
@@ -94,6 +97,9 @@ pub struct Engine {
     sample: Vec<(u32, u64)>,
     rows: Vec<u32>,
     totals: Vec<i64>,
+    extenders: Extenders,
+    /// Whom the next decision is for.
+    pod: PodUid,
 }
 
 impl Engine {
@@ -112,6 +118,8 @@ impl Engine {
             sample: Vec::new(),
             rows: Vec::new(),
             totals: Vec::new(),
+            extenders: Extenders::new(),
+            pod: PodUid::default(),
         }
     }
 
@@ -158,6 +166,9 @@ impl Engine {
             self.entries[at].forget_rows();
         }
         probe.mark(Mark::PreFilter);
+        if !self.extenders.is_empty() {
+            return self.decide_extended(at, world, profile, probe);
+        }
         match &self.entries[at].plan.scope {
             Scope::All => self.decide_wide(at, world, profile, probe),
             Scope::Rows { .. } => self.decide_narrow(at, world, profile, probe),
@@ -229,7 +240,7 @@ impl Engine {
     /// Fills `sample` with the first K feasible rows in rotation order.
     fn search(&mut self, at: usize, world: &World, profile: &Profile) -> Search {
         let node_count = world.nodes().node_count();
-        let wanted = nodes_to_find(profile, node_count);
+        let wanted = nodes_to_find(profile, &self.extenders, node_count);
         // The list may have become shorter since the index was set.
         let start = self.next_start % node_count;
         self.sample.clear();
@@ -359,26 +370,7 @@ impl Engine {
         profile: &Profile,
         probe: &mut P,
     ) -> Decision {
-        let node_count = world.nodes().node_count();
-        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
-            unreachable!("the caller looked")
-        };
-        let plan = &self.entries[at].plan;
-        let class = world.class(self.entries[at].class);
-        let wanted = nodes_to_find(profile, eligible.len());
-        let mut evaluated = 0;
-        self.rows.clear();
-        for turn in 0..eligible.len() {
-            let row = eligible[(self.next_start + turn) % eligible.len()];
-            evaluated += 1;
-            if row_fits(world, profile, class, plan, row as usize) {
-                self.rows.push(row);
-                if self.rows.len() == wanted {
-                    break;
-                }
-            }
-        }
-        self.next_start = (self.next_start + evaluated) % node_count;
+        let evaluated = self.search_narrow(at, world, profile);
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
             return Decision::Unschedulable(self.diagnose(at, world, profile));
@@ -400,15 +392,42 @@ impl Engine {
         Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1 })
     }
 
+    /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at.
+    fn search_narrow(&mut self, at: usize, world: &World, profile: &Profile) -> usize {
+        let node_count = world.nodes().node_count();
+        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
+            unreachable!("the caller looked")
+        };
+        let plan = &self.entries[at].plan;
+        let class = world.class(self.entries[at].class);
+        let wanted = nodes_to_find(profile, &self.extenders, eligible.len());
+        let mut evaluated = 0;
+        self.rows.clear();
+        for turn in 0..eligible.len() {
+            let row = eligible[(self.next_start + turn) % eligible.len()];
+            evaluated += 1;
+            if row_fits(world, profile, class, plan, row as usize) {
+                self.rows.push(row);
+                if self.rows.len() == wanted {
+                    break;
+                }
+            }
+        }
+        self.next_start = (self.next_start + evaluated) % node_count;
+        evaluated
+    }
+
     fn diagnose(&mut self, at: usize, world: &World, profile: &Profile) -> Arc<Diagnosis> {
         let class = world.class(self.entries[at].class);
-        self.entries[at].diagnosis(|plan| diagnose(world, profile, class, plan))
+        self.entries[at].diagnosis(|plan| diagnose(world, profile, class, plan, None))
     }
 }
 
-/// Upstream: schedule_one.go `hasScoring`. When nothing scores, the first feasible node will do.
-fn nodes_to_find(profile: &Profile, node_count: usize) -> usize {
-    if profile.scores().is_empty() {
+/// Upstream: schedule_one.go `hasScoring`, `hasExtenderFilters`. When nothing scores and no extender
+/// looks, the first feasible node will do.
+fn nodes_to_find(profile: &Profile, extenders: &[Arc<dyn Extender>], node_count: usize) -> usize {
+    let looks = |extender: &Arc<dyn Extender>| extender.does(Verb::Filter) || extender.does(Verb::Prioritize);
+    if profile.scores().is_empty() && !extenders.iter().any(looks) {
         return 1;
     }
     feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
@@ -493,8 +512,14 @@ fn sum_scores(
     }
 }
 
-/// Counts, filter by filter, the rows each rejects first, and why.
-fn diagnose(world: &World, profile: &Profile, class: &crate::class::PodClass, plan: &Plan) -> Diagnosis {
+/// Counts, filter by filter, the rows each rejects first, and why; of all rows, or of some.
+fn diagnose(
+    world: &World,
+    profile: &Profile,
+    class: &crate::class::PodClass,
+    plan: &Plan,
+    within: Option<&NodeMask>,
+) -> Diagnosis {
     let node_count = world.nodes().node_count();
     let mut diagnosis = Diagnosis { node_count, ..Diagnosis::default() };
     let mut left = match &plan.scope {
@@ -514,6 +539,9 @@ fn diagnose(world: &World, profile: &Profile, class: &crate::class::PodClass, pl
             return diagnosis;
         }
     };
+    if let Some(within) = within {
+        left.words_mut().iter_mut().zip(within.words()).for_each(|(word, kept)| *word &= kept);
+    }
     let mut reasons: Vec<Reason> = Vec::new();
     for &plugin in profile.filters() {
         if !plan.filters.contains(&plugin) && !plan.live_filters.contains(&plugin) {

@@ -30,7 +30,6 @@ pub(super) fn page(report: &Report) -> Markup {
                 a.skip href="#feasible-title" { "Skip to the nodes" }
                 header.top {
                     p.brand { strong { "schedlab" } " " span.muted { "explain" } }
-                    p.when {}
                     button #theme type="button" hidden { "Theme: auto" }
                 }
                 main {

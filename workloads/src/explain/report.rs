@@ -9,6 +9,7 @@ use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::ids::ClassId;
 use schedlab_core::input::PodInput;
+use schedlab_core::quantity::Quantity;
 use schedlab_core::scheduler::Scheduler;
 use schedlab_core::world::World;
 use serde::Serialize;
@@ -187,7 +188,7 @@ impl PodFacts {
         name: String,
         bound_to: Option<String>,
     ) -> PodFacts {
-        let mut requests: BTreeMap<String, schedlab_core::quantity::Quantity> = BTreeMap::new();
+        let mut requests: BTreeMap<String, Quantity> = BTreeMap::new();
         for (resource, amount) in input.containers.iter().flat_map(|container| &container.requests) {
             match requests.get_mut(resource) {
                 Some(sum) => *sum += *amount,
@@ -202,9 +203,18 @@ impl PodFacts {
             bound_to,
             scheduler_name: input.scheduler_name.clone(),
             priority: input.priority,
-            requests: requests.into_iter().map(|(name, amount)| (name, amount.to_string())).collect(),
+            requests: requests.into_iter().map(|(name, amount)| (name, readable(amount))).collect(),
         }
     }
+}
+
+/// Whole numbers of binary units as such: `4Gi`, not `4294967296`.
+fn readable(amount: Quantity) -> String {
+    const UNITS: [(&str, i64); 4] = [("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
+    let value = amount.value();
+    let is_whole = Quantity::parse(&value.to_string()) == Ok(amount);
+    let unit = UNITS.iter().find(|(_, size)| is_whole && value != 0 && value % size == 0);
+    unit.map_or_else(|| amount.to_string(), |(name, size)| format!("{}{name}", value / size))
 }
 
 impl Report {

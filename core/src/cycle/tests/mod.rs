@@ -3,5 +3,6 @@
 
 mod chunking;
 mod decisions;
+mod extenders;
 mod histories;
 mod plugins;
