@@ -28,6 +28,10 @@ pub(crate) fn text(report: &Report, shown: &Shown<'_>) -> String {
     out.trim_end().to_owned()
 }
 
+fn points(value: i64) -> String {
+    if value == 1 { "1 point".to_owned() } else { format!("{value} points") }
+}
+
 fn count(value: usize) -> String {
     thousands(value as u64)
 }
@@ -56,7 +60,7 @@ fn choice(report: &Report, out: &mut String) {
         let _ = writeln!(out, "fits nowhere: {}", report.message.as_deref().unwrap_or_default());
         return;
     };
-    let _ = writeln!(out, "chosen: {} with {} points", winner.node, winner.total);
+    let _ = writeln!(out, "chosen: {} with {}", winner.node, points(winner.total));
     if winner.tied.len() > 1 {
         let others = listed(winner.tied.iter().filter(|name| **name != winner.node));
         let _ = writeln!(
@@ -78,7 +82,7 @@ fn lead(winner: &Winner, report: &Report, out: &mut String) {
         let _ = writeln!(out, "  {why}");
         return;
     };
-    let _ = writeln!(out, "  {} points ahead of {runner_up}:", winner.lead);
+    let _ = writeln!(out, "  {} ahead of {runner_up}:", points(winner.lead));
     let width = winner.lead_by_plugin.iter().map(|difference| difference.plugin.len()).max().unwrap_or(0);
     for difference in &winner.lead_by_plugin {
         let (chosen, other) = (difference.chosen, difference.runner_up);

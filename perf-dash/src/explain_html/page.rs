@@ -69,14 +69,18 @@ fn headline(report: &Report) -> Markup {
     }
 }
 
+fn points(value: i64) -> String {
+    if value == 1 { "1 point".to_owned() } else { format!("{value} points") }
+}
+
 fn margin(report: &Report, winner: &Winner) -> String {
     let feasible =
         format!("{} of {} nodes are feasible", count(report.feasible_count), count(report.node_count));
     match (&winner.runner_up, winner.tied.len()) {
         (None, 1) => format!("It is the only feasible node of {}.", count(report.node_count)),
-        (Some(other), 1) => format!("{} points ahead of {other}; {feasible}.", winner.lead),
+        (Some(other), 1) => format!("{} ahead of {other}; {feasible}.", points(winner.lead)),
         (_, tied) => {
-            format!("It shares {} points with {} more; {feasible}.", winner.total, count(tied - 1))
+            format!("It shares {} with {} more; {feasible}.", points(winner.total), count(tied - 1))
         }
     }
 }
