@@ -12,6 +12,7 @@ use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings, Pending};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::{Extender, Extenders, in_order};
 use crate::framework::plugin::PreEnqueuePlugin;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
@@ -35,6 +36,13 @@ pub enum ApiCall {
     },
     /// `PATCH pods/status`: condition PodScheduled=False, reason Unschedulable.
     SetUnschedulable {
+        /// The pod.
+        pod: PodUid,
+        /// The condition's message.
+        message: Arc<str>,
+    },
+    /// `PATCH pods/status`: condition PodScheduled=False, reason SchedulerError.
+    SetSchedulerError {
         /// The pod.
         pod: PodUid,
         /// The condition's message.
@@ -248,6 +256,17 @@ impl Scheduler {
         (&mut self.world, &self.profiles[0])
     }
 
+    /// Asks these extenders after the plugins; ignorable ones last.
+    pub fn set_extenders(&mut self, extenders: Extenders) {
+        self.engine.set_extenders(in_order(extenders));
+    }
+
+    /// The extenders, in the order they are asked.
+    #[must_use]
+    pub fn extenders(&self) -> &[Arc<dyn Extender>] {
+        self.engine.extenders()
+    }
+
     /// How many pods are where.
     #[must_use]
     pub fn counts(&self) -> PodCounts {
@@ -257,6 +276,11 @@ impl Scheduler {
     /// Compiles a spec, once per distinct spec.
     pub fn compile(&mut self, input: &Arc<PodInput>) -> ClassId {
         self.world.compile(input)
+    }
+
+    /// Puts node rows into list order, for whoever reads them between two steps.
+    pub fn settle(&mut self) {
+        self.world.settle();
     }
 
     /// The id of a node name.
@@ -414,7 +438,10 @@ impl Scheduler {
                 self.unschedulable.push((pod, uid));
                 if condition != id {
                     self.world.pods_mut().get_mut(pod).condition = id;
-                    self.calls.push(ApiCall::SetUnschedulable { pod: uid, message });
+                    self.calls.push(match diagnosis.error {
+                        None => ApiCall::SetUnschedulable { pod: uid, message },
+                        Some(_) => ApiCall::SetSchedulerError { pod: uid, message },
+                    });
                 }
                 Step::Unschedulable { pod }
             }

@@ -11,6 +11,7 @@
 //! The scheduler thread and the binder thread overlap: while bindings travel, the next pods are
 //! decided on what was assumed.
 
+mod bind;
 mod bridge;
 pub mod record;
 mod wall;

@@ -6,9 +6,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use schedlab_core::framework::extend::{Extenders, Verb};
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
 
+use super::bind::bind_by_extender;
 use super::bridge::Bridge;
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
 use crate::api::{
@@ -146,8 +148,14 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let (failures, from_binder) = unbounded();
         let (commands, from_handle) = unbounded();
         let (cycles, binds) = recorders;
-        let binder =
-            Binder { api: Arc::clone(&api), shared: Arc::clone(&shared), batches, failures, recorder: binds };
+        let binder = Binder {
+            api: Arc::clone(&api),
+            shared: Arc::clone(&shared),
+            batches,
+            failures,
+            recorder: binds,
+            extenders: scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect(),
+        };
         let binder = std::thread::Builder::new()
             .name("binder".to_owned())
             .spawn(move || binder.run())
@@ -229,7 +237,8 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
 struct Batch {
     binds: Vec<Binding>,
     created_ns: Vec<u64>,
-    conditions: Vec<(PodUid, Arc<str>)>,
+    /// Pod, reason, message.
+    conditions: Vec<(PodUid, &'static str, Arc<str>)>,
 }
 
 /// The scheduler thread.
@@ -311,7 +320,12 @@ impl<C: CycleRecorder> Driver<C> {
                     batch.binds.push(Binding { pod, node });
                     batch.created_ns.push(created_ns);
                 }
-                ApiCall::SetUnschedulable { pod, message } => batch.conditions.push((pod, message)),
+                ApiCall::SetUnschedulable { pod, message } => {
+                    batch.conditions.push((pod, "Unschedulable", message));
+                }
+                ApiCall::SetSchedulerError { pod, message } => {
+                    batch.conditions.push((pod, "SchedulerError", message));
+                }
             }
         }
         let count = (batch.binds.len() + batch.conditions.len()) as u64;
@@ -352,9 +366,24 @@ struct Binder<B> {
     batches: Receiver<Batch>,
     failures: Sender<PodUid>,
     recorder: B,
+    /// Those that bind.
+    extenders: Extenders,
 }
 
 impl<B: BindRecorder> Binder<B> {
+    /// Binds through the API, but for pods that an extender binds.
+    fn bind(&self, binds: &[Binding], results: &mut Vec<Result<(), ApiError>>) {
+        if self.extenders.is_empty() {
+            return self.api.bind_batch(binds, results);
+        }
+        for binding in binds {
+            match bind_by_extender(self.api.as_ref(), &self.extenders, *binding) {
+                Some(result) => results.push(result),
+                None => results.push(self.api.bind_pod(*binding)),
+            }
+        }
+    }
+
     fn run(mut self) -> B {
         let mut results = Vec::new();
         let mut bound = Vec::new();
@@ -363,7 +392,7 @@ impl<B: BindRecorder> Binder<B> {
             if !batch.binds.is_empty() {
                 self.recorder.binds_begin();
                 results.clear();
-                self.api.bind_batch(&batch.binds, &mut results);
+                self.bind(&batch.binds, &mut results);
                 bound.clear();
                 for ((binding, &created_ns), result) in
                     batch.binds.iter().zip(&batch.created_ns).zip(&results)
@@ -387,18 +416,22 @@ impl<B: BindRecorder> Binder<B> {
         self.recorder
     }
 
-    fn patch(&self, conditions: &[(PodUid, Arc<str>)], results: &mut Vec<Result<(), ApiError>>) -> u64 {
+    fn patch(
+        &self,
+        conditions: &[(PodUid, &'static str, Arc<str>)],
+        results: &mut Vec<Result<(), ApiError>>,
+    ) -> u64 {
         if conditions.is_empty() {
             return 0;
         }
         let patches: Vec<PodStatusPatch<'_>> = conditions
             .iter()
-            .map(|(pod, message)| PodStatusPatch {
+            .map(|(pod, reason, message)| PodStatusPatch {
                 pod: *pod,
                 condition: Some(ConditionPatch {
                     type_: "PodScheduled",
                     status: ConditionStatus::False,
-                    reason: "Unschedulable",
+                    reason,
                     message,
                 }),
                 nomination: Nomination::Keep,

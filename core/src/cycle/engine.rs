@@ -1,5 +1,7 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
+mod extended;
+
 use std::sync::Arc;
 
 use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
@@ -10,6 +12,7 @@ use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::cycle::verdict::{FirstRejection, first_rejection, row_fits};
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::{Extender, Extenders, Verb};
 use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
@@ -122,6 +125,7 @@ pub struct Engine {
     has_reserved: bool,
     potential: NodeMask,
     dry_run: DryRun,
+    extenders: Extenders,
 }
 
 impl Engine {
@@ -144,6 +148,7 @@ impl Engine {
             has_reserved: false,
             potential: NodeMask::default(),
             dry_run: DryRun::default(),
+            extenders: Extenders::new(),
         }
     }
 
@@ -200,6 +205,9 @@ impl Engine {
         probe.mark(Mark::PreFilter);
         if let Scope::Rejected { .. } = self.entries[at].plan.scope {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
+        }
+        if !self.extenders.is_empty() {
+            return self.decide_extended(at, world, profile, pending, probe);
         }
         let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
         if let Some(row) = nominated
@@ -343,7 +351,7 @@ impl Engine {
     /// Fills `sample` with the first K feasible rows in rotation order.
     fn search(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> Search {
         let node_count = world.nodes().node_count();
-        let wanted = nodes_to_find(profile, node_count);
+        let wanted = nodes_to_find(profile, &self.extenders, node_count);
         // The list may have become shorter since the index was set.
         let start = self.next_start % node_count;
         self.sample.clear();
@@ -500,29 +508,7 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let node_count = world.nodes().node_count();
-        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
-            unreachable!("the caller looked")
-        };
-        let wanted = nodes_to_find(profile, eligible.len());
-        let mut evaluated = 0;
-        let mut rows = std::mem::take(&mut self.rows);
-        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
-        let mut missed = nominated.is_some();
-        rows.clear();
-        for turn in 0..eligible.len() {
-            let row = eligible[(self.next_start + turn) % eligible.len()];
-            evaluated += 1;
-            missed &= nominated != Some(row as usize);
-            if self.fits(at, world, profile, row as usize, pending) {
-                rows.push(row);
-                if rows.len() == wanted {
-                    break;
-                }
-            }
-        }
-        self.rows = rows;
-        self.next_start = (self.next_start + evaluated + usize::from(missed)) % node_count;
+        let evaluated = self.search_narrow(at, world, profile, pending);
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
@@ -544,6 +530,34 @@ impl Engine {
         Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1, via_nominated: false })
     }
 
+    /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at.
+    fn search_narrow(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> usize {
+        let node_count = world.nodes().node_count();
+        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
+            unreachable!("the caller looked")
+        };
+        let wanted = nodes_to_find(profile, &self.extenders, eligible.len());
+        let mut evaluated = 0;
+        let mut rows = std::mem::take(&mut self.rows);
+        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let mut missed = nominated.is_some();
+        rows.clear();
+        for turn in 0..eligible.len() {
+            let row = eligible[(self.next_start + turn) % eligible.len()];
+            evaluated += 1;
+            missed &= nominated != Some(row as usize);
+            if self.fits(at, world, profile, row as usize, pending) {
+                rows.push(row);
+                if rows.len() == wanted {
+                    break;
+                }
+            }
+        }
+        self.rows = rows;
+        self.next_start = (self.next_start + evaluated + usize::from(missed)) % node_count;
+        evaluated
+    }
+
     fn diagnose(
         &mut self,
         at: usize,
@@ -551,22 +565,38 @@ impl Engine {
         profile: &Profile,
         pending: Pending,
     ) -> Arc<Diagnosis> {
-        let Engine { entries, reserved, has_reserved, .. } = self;
-        if !*has_reserved {
-            return entries[at].diagnosis(|plan| diagnose(world, profile, pending.class, plan, None));
+        if self.has_reserved {
+            // Nominations come and go without a note in the change log.
+            return Arc::new(self.diagnose_within(at, world, profile, pending, None));
         }
-        // Nominations come and go without a note in the change log.
-        let plan = &entries[at].plan;
-        let mut diagnosis = diagnose(world, profile, pending.class, plan, Some(reserved));
-        let is_eligible = |row: &usize| match &plan.scope {
-            Scope::All => true,
-            Scope::Rows { rows, .. } => rows.iter().any(|&eligible| eligible as usize == *row),
-            Scope::Rejected { .. } => false,
-        };
-        for row in reserved.rows().filter(is_eligible) {
+        self.entries[at].diagnosis(|plan| diagnose(world, profile, pending.class, plan, None))
+    }
+
+    /// Why none of some rows fits, with the room that nominated pods hold.
+    fn diagnose_within(
+        &self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+        within: Option<&NodeMask>,
+    ) -> Diagnosis {
+        let plan = &self.entries[at].plan;
+        let mut rows = within.cloned().unwrap_or_else(|| NodeMask::all(world.nodes().node_count()));
+        let mut reserved = Vec::new();
+        if self.has_reserved && !matches!(plan.scope, Scope::Rejected { .. }) {
+            let is_eligible = |row: &usize| match &plan.scope {
+                Scope::Rows { rows, .. } => rows.iter().any(|&eligible| eligible as usize == *row),
+                _ => true,
+            };
+            reserved.extend(self.reserved.rows().filter(|&row| rows.contains(row)).filter(is_eligible));
+            reserved.iter().for_each(|&row| rows.remove(row));
+        }
+        let mut diagnosis = diagnose(world, profile, pending.class, plan, Some(&rows));
+        for row in reserved {
             blame_row(world, profile, plan, row, pending, &mut diagnosis);
         }
-        Arc::new(diagnosis)
+        diagnosis
     }
 }
 
@@ -603,9 +633,11 @@ fn blame_row(
     }
 }
 
-/// Upstream: schedule_one.go `hasScoring`. When nothing scores, the first feasible node will do.
-fn nodes_to_find(profile: &Profile, node_count: usize) -> usize {
-    if profile.scores().is_empty() {
+/// Upstream: schedule_one.go `hasScoring`, `hasExtenderFilters`. When nothing scores and no extender
+/// looks, the first feasible node will do.
+fn nodes_to_find(profile: &Profile, extenders: &[Arc<dyn Extender>], node_count: usize) -> usize {
+    let looks = |extender: &Arc<dyn Extender>| extender.does(Verb::Filter) || extender.does(Verb::Prioritize);
+    if profile.scores().is_empty() && !extenders.iter().any(looks) {
         return 1;
     }
     feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
@@ -674,13 +706,13 @@ fn sum_scores(
     }
 }
 
-/// Counts, filter by filter, the rows each rejects first, and why; without the rows of `but`.
+/// Counts, filter by filter, the rows each rejects first, and why; of all rows, or of some.
 fn diagnose(
     world: &World,
     profile: &Profile,
     class: ClassId,
     plan: &Plan,
-    but: Option<&NodeMask>,
+    within: Option<&NodeMask>,
 ) -> Diagnosis {
     let class = world.class(class);
     let node_count = world.nodes().node_count();
@@ -702,8 +734,8 @@ fn diagnose(
             return diagnosis;
         }
     };
-    for row in but.into_iter().flat_map(NodeMask::rows) {
-        left.remove(row);
+    if let Some(within) = within {
+        left.words_mut().iter_mut().zip(within.words()).for_each(|(word, kept)| *word &= kept);
     }
     let mut reasons: Vec<Reason> = Vec::new();
     for &plugin in profile.filters() {

@@ -83,7 +83,9 @@ fn run(scheduler: &mut Scheduler) -> Vec<String> {
     scheduler.take_calls(&mut calls);
     let text = |call: &ApiCall| match call {
         ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, scheduler.world().node_name(*node)),
-        ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
+        ApiCall::SetUnschedulable { pod, message } | ApiCall::SetSchedulerError { pod, message } => {
+            format!("{}: {message}", pod.0)
+        }
     };
     calls.iter().map(text).collect()
 }

@@ -91,7 +91,9 @@ impl Lab {
             ApiCall::Bind { pod, node } => {
                 format!("{} -> {}", pod.0, self.scheduler.world().node_name(*node))
             }
-            ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
+            ApiCall::SetUnschedulable { pod, message } | ApiCall::SetSchedulerError { pod, message } => {
+                format!("{}: {message}", pod.0)
+            }
         };
         let texts = calls.iter().map(text).collect();
         self.calls.append(&mut calls);

@@ -45,10 +45,10 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
         scheduler.on_node(&NodeInput { name: (*name).to_owned(), allocatable, ..NodeInput::default() }, 0);
         let (class, node) = (scheduler.compile(&gpus(8 - free)), scheduler.node_id(name));
         let uid = PodUid(100 + uid as u64);
-        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), created_ns: 0 }, 0);
+        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }, 0);
     }
     let class = scheduler.compile(&gpus(1));
-    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, node: None, created_ns: 1 }, 1);
+    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, created_ns: 1, ..PodUpdate::default() }, 1);
     assert!(matches!(scheduler.step(&mut NoProbe), Step::Assumed { .. }));
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
