@@ -36,8 +36,12 @@ pub fn first_rejection(
         let rejections = all_rejections(profile, pod, state, node, skip);
         rejections.into_iter().find(|verdict| plugins.contains(&verdict.plugin))
     };
+    let nominated = nominated_before(cluster, pod, &node.input.name);
+    if nominated.is_empty() {
+        return first(state, node);
+    }
     let (mut full_state, mut full_node) = (state.clone(), node.clone());
-    for other in nominated_before(cluster, pod, &node.input.name) {
+    for other in nominated {
         full_state.add_pod(pod, &mut full_node, other);
     }
     first(&full_state, &full_node).or_else(|| first(state, node))
