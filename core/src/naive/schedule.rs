@@ -260,9 +260,11 @@ impl FilterState {
             spread: has(pod_topology_spread::NAME)
                 .then(|| pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod))
                 .flatten(),
-            inter_pod: has(inter_pod_affinity::NAME)
-                .then(|| inter_pod_affinity::pre_filter(cluster, pod).1)
-                .unwrap_or_default(),
+            inter_pod: if has(inter_pod_affinity::NAME) {
+                inter_pod_affinity::pre_filter(cluster, pod).1
+            } else {
+                inter_pod_affinity::Counts::default()
+            },
         }
     }
 
