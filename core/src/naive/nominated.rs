@@ -36,8 +36,12 @@ pub fn first_rejection(
         let rejections = all_rejections(profile, pod, state, node, skip);
         rejections.into_iter().find(|verdict| plugins.contains(&verdict.plugin))
     };
+    let nominated = nominated_before(cluster, pod, &node.input.name);
+    if nominated.is_empty() {
+        return first(state, node);
+    }
     let (mut full_state, mut full_node) = (state.clone(), node.clone());
-    for other in nominated_before(cluster, pod, &node.input.name) {
+    for other in nominated {
         full_state.add_pod(pod, &mut full_node, other);
     }
     first(&full_state, &full_node).or_else(|| first(state, node))
@@ -110,9 +114,9 @@ mod tests {
     #[test]
     fn anti_affinity_of_a_nominated_pod_is_not_seen_when_the_plugin_skips() {
         let shy = named("db", Some("a"), pod("app=db").away(term("node", "app=web")));
-        let decision = decide(&cluster(&[shy.clone()]), &named("pod", None, pod("app=web")));
+        let decision = decide(&cluster(std::slice::from_ref(&shy)), &named("pod", None, pod("app=web")));
         assert_eq!(decision.feasible, ["a", "b"]);
-        let mut seen = cluster(&[shy.clone()]);
+        let mut seen = cluster(std::slice::from_ref(&shy));
         seen.add_pod("b", NaivePod { meta: Default::default(), ..shy });
         let decision = decide(&seen, &named("pod", None, pod("app=web")));
         assert!(decision.feasible.is_empty());

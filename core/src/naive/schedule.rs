@@ -255,9 +255,16 @@ impl FilterState {
     /// As PreFilter leaves it.
     #[must_use]
     pub fn new(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> FilterState {
+        let has = |plugin| profile.filter_plugins.contains(&plugin);
         FilterState {
-            spread: pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod),
-            inter_pod: inter_pod_affinity::pre_filter(cluster, pod).1,
+            spread: has(pod_topology_spread::NAME)
+                .then(|| pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod))
+                .flatten(),
+            inter_pod: if has(inter_pod_affinity::NAME) {
+                inter_pod_affinity::pre_filter(cluster, pod).1
+            } else {
+                inter_pod_affinity::Counts::default()
+            },
         }
     }
 
@@ -296,10 +303,15 @@ impl ScoreState {
         pod: &PodInput,
         feasible: &[&NaiveNode],
     ) -> ScoreState {
+        let has = |plugin| profile.score_plugins.iter().any(|(name, _)| *name == plugin);
         let defaulting = &profile.spread_defaulting;
         ScoreState {
-            spread: pod_topology_spread::pre_score(defaulting, cluster, pod, feasible),
-            inter_pod: inter_pod_affinity::pre_score(&profile.inter_pod, cluster, pod),
+            spread: has(pod_topology_spread::NAME)
+                .then(|| pod_topology_spread::pre_score(defaulting, cluster, pod, feasible))
+                .flatten(),
+            inter_pod: has(inter_pod_affinity::NAME)
+                .then(|| inter_pod_affinity::pre_score(&profile.inter_pod, cluster, pod))
+                .flatten(),
         }
     }
 }
