@@ -11,13 +11,14 @@ use rustc_hash::FxHashMap;
 use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::plugin::PreEnqueuePlugin;
+use crate::framework::plugin::{PreEnqueuePlugin, QueueKey};
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::{NodeInput, PodInput};
 use crate::pods::{NO_TICKET, PodState};
-use crate::queue::active::{ActiveQueue, Ticket};
+use crate::queue::active::ActiveQueue;
+use crate::queue::order::{SortKey, Ticket};
 use crate::world::World;
 
 /// What the scheduler wants done at the API.
@@ -387,7 +388,9 @@ impl Scheduler {
         row.ticket = self.tickets;
         let class = row.class;
         let priority = self.world.class(class).priority;
-        self.active.push(priority, Ticket { pod, number: self.tickets });
+        let plugin = QueueKey { priority, queued_ns: now_ns };
+        let key = SortKey { plugin, order: u64::from(self.tickets) };
+        self.active.push(key, Ticket { pod, number: self.tickets });
     }
 
     fn pop(&mut self) -> Option<PodId> {

@@ -17,6 +17,7 @@ pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_tree;
 pub mod node_unschedulable;
+pub mod queue;
 pub mod requests;
 pub mod schedule;
 pub mod taint_toleration;

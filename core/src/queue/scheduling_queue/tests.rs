@@ -1,0 +1,42 @@
+//! The queue against its plain twin, and the situations of upstream's scheduling_queue_test.go.
+
+mod situations;
+mod twin;
+
+use super::*;
+use crate::ids::ClassId;
+use crate::queue::event::{ActionType, EventResource};
+
+/// Plugins that hold pods back, in the order in which they are asked.
+const GATES: [PluginNumber; 2] = [PluginNumber(0), PluginNumber(1)];
+
+/// Answers from two lists.
+#[derive(Clone, Debug, Default)]
+struct Fake {
+    /// Which plugin holds which class back.
+    closed: Vec<(PluginNumber, ClassId)>,
+    /// Whether a plugin thinks that an event helps a class.
+    helps: Vec<(PluginNumber, ClassId, ClusterEvent)>,
+    /// How often hints were asked.
+    asked: usize,
+}
+
+impl QueueHost for Fake {
+    fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber> {
+        let others = GATES.into_iter().filter(|&plugin| Some(plugin) != first);
+        first.into_iter().chain(others).find(|&plugin| self.closed.contains(&(plugin, pod.class)))
+    }
+
+    fn hint(&mut self, _: ProfileNumber, plugin: PluginNumber, class: ClassId, event: &Event) -> bool {
+        self.asked += 1;
+        self.helps.contains(&(plugin, class, event.what))
+    }
+}
+
+fn set(plugins: &[u8]) -> PluginSet {
+    plugins.iter().map(|&plugin| PluginNumber(plugin)).collect()
+}
+
+fn event(resource: EventResource, action: ActionType) -> ClusterEvent {
+    ClusterEvent::new(resource, action)
+}
