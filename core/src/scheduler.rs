@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
@@ -106,7 +107,7 @@ impl PodCounts {
 #[derive(Debug)]
 pub struct Scheduler {
     world: World,
-    profile: Profile,
+    profiles: Vec<Profile>,
     engine: Engine,
     active: ActiveQueue,
     tickets: u32,
@@ -139,6 +140,15 @@ impl Conditions {
     }
 }
 
+/// Whether a profile takes pods of a class.
+fn takes(profile: &Profile, class: &PodClass) -> bool {
+    let name = match class.input.scheduler_name.as_str() {
+        "" => DEFAULT_SCHEDULER_NAME,
+        name => name,
+    };
+    profile.scheduler_name == name
+}
+
 impl Scheduler {
     /// A scheduler with the default profile that knows no pod and no node.
     #[must_use]
@@ -152,9 +162,19 @@ impl Scheduler {
     /// A scheduler with a profile whose plugins were made with this world's vocabulary.
     #[must_use]
     pub fn with_profile(world: World, profile: Profile, settings: EngineSettings) -> Scheduler {
+        Scheduler::with_profiles(world, vec![profile], settings)
+    }
+
+    /// A scheduler with several profiles, each taking the pods that carry its scheduler name.
+    ///
+    /// # Panics
+    /// When there is no profile.
+    #[must_use]
+    pub fn with_profiles(world: World, profiles: Vec<Profile>, settings: EngineSettings) -> Scheduler {
+        assert!(!profiles.is_empty(), "a scheduler needs a profile");
         Scheduler {
             world,
-            profile,
+            profiles,
             engine: Engine::new(settings),
             active: ActiveQueue::default(),
             tickets: NO_TICKET,
@@ -171,10 +191,46 @@ impl Scheduler {
         &self.world
     }
 
-    /// The profile it runs.
+    /// The first profile, or the only one.
     #[must_use]
     pub fn profile(&self) -> &Profile {
-        &self.profile
+        &self.profiles[0]
+    }
+
+    /// The profiles it runs.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// Runs with other profiles from now on, made with this world's vocabulary. What was kept per
+    /// class is forgotten, every pod that is on no node is looked at afresh, and pods that waited
+    /// are tried again: what rejected them may be gone.
+    ///
+    /// # Panics
+    /// When there is no profile.
+    pub fn set_profiles(&mut self, profiles: Vec<Profile>, now_ns: u64) {
+        assert!(!profiles.is_empty(), "a scheduler needs a profile");
+        self.profiles = profiles;
+        self.engine.forget_classes();
+        self.wake(now_ns);
+        for was in [PodState::Queued, PodState::Gated, PodState::Foreign] {
+            let pods: Vec<PodId> = self.world.pods().in_state(was).collect();
+            for pod in pods {
+                let state = self.entry_state(self.world.pods().get(pod).class);
+                if state != was {
+                    self.move_to(pod, state);
+                    if state == PodState::Queued {
+                        self.push(pod, now_ns);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The profile that takes pods of a class; `None` when they are another scheduler's.
+    fn profile_of(&self, class: &PodClass) -> Option<&Profile> {
+        self.profiles.iter().find(|profile| takes(profile, class))
     }
 
     /// How many pods are where.
@@ -230,16 +286,9 @@ impl Scheduler {
     /// Where a pod that is on no node belongs: PreEnqueue decides for pods that are ours.
     fn entry_state(&self, class: ClassId) -> PodState {
         let class = self.world.class(class);
-        let name = match class.input.scheduler_name.as_str() {
-            "" => DEFAULT_SCHEDULER_NAME,
-            name => name,
-        };
-        if name != self.profile.scheduler_name {
-            return PodState::Foreign;
-        }
+        let Some(profile) = self.profile_of(class) else { return PodState::Foreign };
         let holds_back = |plugin: &dyn PreEnqueuePlugin| plugin.pre_enqueue(&self.world, class).is_some();
-        let gated =
-            self.profile.plugins().iter().filter_map(|plugin| plugin.as_pre_enqueue()).any(holds_back);
+        let gated = profile.pre_enqueue_plugins().any(holds_back);
         if gated { PodState::Gated } else { PodState::Queued }
     }
 
@@ -308,7 +357,15 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         row.attempts += 1;
         let (uid, class, condition) = (row.uid, row.class, row.condition);
-        match self.engine.decide(&self.world, &self.profile, class, probe) {
+        let compiled = self.world.class(class);
+        let profile = match self.profiles.as_slice() {
+            [only] => only,
+            several => several
+                .iter()
+                .find(|profile| takes(profile, compiled))
+                .expect("a queued pod is one that a profile takes"),
+        };
+        match self.engine.decide(&self.world, profile, class, probe) {
             Decision::Chosen(choice) => {
                 let node = self.world.nodes().columns().id[choice.row];
                 self.world.place(pod, node);
@@ -359,7 +416,7 @@ impl Scheduler {
         }
         for pod in self.world.pods().in_state(PodState::Gated) {
             let class = self.world.class(self.world.pods().get(pod).class);
-            let plugins = self.profile.plugins().iter().filter_map(|plugin| plugin.as_pre_enqueue());
+            let plugins = self.profile_of(class).into_iter().flat_map(Profile::pre_enqueue_plugins);
             let text = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();
             *reasons.entry(text.unwrap_or_default()).or_default() += 1;
         }
@@ -424,5 +481,7 @@ impl Scheduler {
     }
 }
 
+#[cfg(test)]
+mod profile_tests;
 #[cfg(test)]
 mod tests;

@@ -127,6 +127,12 @@ impl Engine {
         self.next_start = row;
     }
 
+    /// Forgets what was kept about classes: their profile is not the one it was.
+    pub fn forget_classes(&mut self) {
+        self.entries.clear();
+        self.entry_of_class.clear();
+    }
+
     /// Bytes held by class entries.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

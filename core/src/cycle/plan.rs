@@ -79,10 +79,20 @@ impl Plan {
     #[must_use]
     pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {
         let mut plan = Plan { versions: plan_versions(world, profile, class), ..Plan::default() };
-        plan.scope = plan.pre_filter(world, profile, class);
+        let mut rejecting = Vec::new();
+        plan.scope = plan.pre_filter(world, profile, class, &mut rejecting);
+        for &plugin in profile.filters() {
+            if plan.skipped_filters.contains(&plugin) || rejecting.contains(&plugin) {
+                continue;
+            }
+            match profile.filter(plugin).reads() {
+                Reads::Global => plan.live_filters.push(plugin),
+                Reads::Static | Reads::NodeLocal => plan.filters.push(plugin),
+            }
+        }
         for &(plugin, weight) in profile.scores() {
             let score = profile.score(plugin);
-            if score.pre_score(world, class) == PreScore::Skip {
+            if profile.asks_pre_score(plugin) && score.pre_score(world, class) == PreScore::Skip {
                 plan.skipped_scores.push(plugin);
                 continue;
             }
@@ -105,19 +115,26 @@ impl Plan {
             .all(|&(plugin, version)| profile.plugins()[plugin].plan_version(world, class) == Some(version))
     }
 
-    fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> Scope {
+    /// Asks PreFilter. Notes the plugins that skip, and in `rejecting` those that reject.
+    fn pre_filter(
+        &mut self,
+        world: &World,
+        profile: &Profile,
+        class: &PodClass,
+        rejecting: &mut Vec<PluginIndex>,
+    ) -> Scope {
         let mut names: Option<Vec<Symbol>> = None;
         let mut named_by: Vec<&'static str> = Vec::new();
         let mut rejected = None;
-        for &plugin in profile.filters() {
-            let filter = profile.filter(plugin);
+        for &plugin in profile.pre_filters() {
             let mut subset = None;
-            match filter.pre_filter(world, class) {
+            match profile.filter(plugin).pre_filter(world, class) {
                 PreFilter::Skip => {
                     self.skipped_filters.push(plugin);
                     continue;
                 }
                 PreFilter::Reject(code, reason) => {
+                    rejecting.push(plugin);
                     let scope = Scope::Rejected {
                         plugin: Some(profile.name(plugin)),
                         code,
@@ -136,10 +153,6 @@ impl Plan {
                     named_by.push(profile.name(plugin));
                 }
                 PreFilter::Run => {}
-            }
-            match filter.reads() {
-                Reads::Global => self.live_filters.push(plugin),
-                Reads::Static | Reads::NodeLocal => self.filters.push(plugin),
             }
             if let Some(subset) = subset {
                 let mut merged = names.take().unwrap_or_else(|| subset.to_vec());

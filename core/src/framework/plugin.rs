@@ -8,6 +8,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::class::PodClass;
+use crate::framework::points::{
+    BindPlugin, EnqueueExtensions, PermitPlugin, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
+    ReservePlugin,
+};
 use crate::framework::status::{Code, Reason};
 use crate::ids::Symbol;
 use crate::snapshot::mask::BitRows;
@@ -60,8 +64,38 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         None
     }
 
+    /// PostFilter.
+    fn as_post_filter(&self) -> Option<&dyn PostFilterPlugin> {
+        None
+    }
+
+    /// Reserve and Unreserve.
+    fn as_reserve(&self) -> Option<&dyn ReservePlugin> {
+        None
+    }
+
+    /// Permit.
+    fn as_permit(&self) -> Option<&dyn PermitPlugin> {
+        None
+    }
+
+    /// PreBindPreFlight and PreBind.
+    fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
+        None
+    }
+
     /// Bind.
     fn as_bind(&self) -> Option<&dyn BindPlugin> {
+        None
+    }
+
+    /// PostBind.
+    fn as_post_bind(&self) -> Option<&dyn PostBindPlugin> {
+        None
+    }
+
+    /// The events that bring back pods this plugin rejected.
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         None
     }
 }
@@ -169,12 +203,6 @@ pub trait ScorePlugin: Sync {
     fn normalize(&self, _world: &World, _class: &PodClass, _rows: &[u32], scores: &mut [i64]) {
         normalize(self.normalization(), scores);
     }
-}
-
-/// Performs the binding.
-pub trait BindPlugin {
-    /// The plugin binds pods through the API's binding subresource.
-    fn binds_through_api(&self) -> bool;
 }
 
 /// Keeps the rows that pass `keep`.

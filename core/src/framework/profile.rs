@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::framework::plugin::{FilterPlugin, Plugin, QueueSortPlugin, ScorePlugin};
+use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::plugin::{FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin, ScorePlugin};
 
 /// A plugin's place in a profile's list of all plugins.
 pub type PluginIndex = usize;
@@ -15,26 +16,44 @@ pub struct Profile {
     /// `percentageOfNodesToScore`; 0 is adaptive.
     pub percentage_of_nodes_to_score: i32,
     plugins: Vec<Arc<dyn Plugin>>,
-    filters: Vec<PluginIndex>,
+    points: [Vec<PluginIndex>; ExtensionPoint::COUNT],
     scores: Vec<(PluginIndex, i64)>,
 }
 
 impl Profile {
-    /// A profile of these plugins with these weights (of plugins that score), in order.
+    /// A profile of these plugins with these weights (of plugins that score), each at every point
+    /// it extends, in this order everywhere.
     #[must_use]
     pub fn new(scheduler_name: &str, plugins: Vec<(Arc<dyn Plugin>, i64)>) -> Profile {
-        let filters = (0..plugins.len()).filter(|&at| plugins[at].0.as_filter().is_some()).collect();
-        let scores = plugins
-            .iter()
-            .enumerate()
-            .filter(|(_, (plugin, _))| plugin.as_score().is_some())
-            .map(|(at, (_, weight))| (at, *weight))
-            .collect();
+        let (plugins, weights): (Vec<_>, Vec<_>) = plugins.into_iter().unzip();
+        let points = ExtensionPoint::ALL.map(|point| {
+            let extends = |at: &PluginIndex| point.is_extended_by(plugins[*at].as_ref());
+            (0..plugins.len()).filter(extends).collect()
+        });
+        Profile::from_points(scheduler_name, plugins, points, |at| weights[at])
+    }
+
+    /// A profile with a list of its own for each point, by [`ExtensionPoint`]. Every plugin of a
+    /// list must extend the list's point.
+    pub(crate) fn from_points(
+        scheduler_name: &str,
+        plugins: Vec<Arc<dyn Plugin>>,
+        points: [Vec<PluginIndex>; ExtensionPoint::COUNT],
+        weight: impl Fn(PluginIndex) -> i64,
+    ) -> Profile {
+        for point in ExtensionPoint::ALL {
+            let extends = |&at: &PluginIndex| point.is_extended_by(plugins[at].as_ref());
+            assert!(
+                points[point as usize].iter().all(extends),
+                "{point} has a plugin that does not extend it"
+            );
+        }
+        let scores = points[ExtensionPoint::Score as usize].iter().map(|&at| (at, weight(at))).collect();
         Profile {
             scheduler_name: scheduler_name.to_owned(),
             percentage_of_nodes_to_score: 0,
-            plugins: plugins.into_iter().map(|(plugin, _)| plugin).collect(),
-            filters,
+            plugins,
+            points,
             scores,
         }
     }
@@ -45,10 +64,28 @@ impl Profile {
         &self.plugins
     }
 
+    /// The plugins of a point in execution order.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, point: ExtensionPoint) -> &[PluginIndex] {
+        &self.points[point as usize]
+    }
+
+    /// The plugins of a point themselves, in execution order.
+    pub fn plugins_at(&self, point: ExtensionPoint) -> impl DoubleEndedIterator<Item = &dyn Plugin> + '_ {
+        self.at(point).iter().map(|&at| self.plugins[at].as_ref())
+    }
+
+    /// PreFilter plugins in execution order.
+    #[must_use]
+    pub fn pre_filters(&self) -> &[PluginIndex] {
+        self.at(ExtensionPoint::PreFilter)
+    }
+
     /// Filter plugins in execution order.
     #[must_use]
     pub fn filters(&self) -> &[PluginIndex] {
-        &self.filters
+        self.at(ExtensionPoint::Filter)
     }
 
     /// Score plugins in execution order, with weights.
@@ -57,13 +94,19 @@ impl Profile {
         &self.scores
     }
 
+    /// Whether PreScore asks a plugin of [`Profile::scores`].
+    #[must_use]
+    pub fn asks_pre_score(&self, at: PluginIndex) -> bool {
+        self.at(ExtensionPoint::PreScore).contains(&at)
+    }
+
     /// A plugin's name.
     #[must_use]
     pub fn name(&self, at: PluginIndex) -> &'static str {
         self.plugins[at].name()
     }
 
-    /// A plugin of [`Profile::filters`].
+    /// A plugin of [`Profile::filters`] or [`Profile::pre_filters`].
     #[inline]
     #[must_use]
     pub fn filter(&self, at: PluginIndex) -> &dyn FilterPlugin {
@@ -77,9 +120,14 @@ impl Profile {
         self.plugins[at].as_score().expect("an index of the score list")
     }
 
+    /// PreEnqueue plugins in execution order.
+    pub fn pre_enqueue_plugins(&self) -> impl Iterator<Item = &dyn PreEnqueuePlugin> + '_ {
+        self.plugins_at(ExtensionPoint::PreEnqueue).filter_map(|plugin| plugin.as_pre_enqueue())
+    }
+
     /// The plugin that orders the queue.
     #[must_use]
     pub fn queue_sort(&self) -> Option<&dyn QueueSortPlugin> {
-        self.plugins.iter().find_map(|plugin| plugin.as_queue_sort())
+        self.plugins_at(ExtensionPoint::QueueSort).find_map(|plugin| plugin.as_queue_sort())
     }
 }

@@ -1,8 +1,13 @@
-//! The plugins that ship with the engine and the default profile made of them.
+//! Plugin factories by name, and the default profile made of those that ship with the engine.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use crate::framework::args::PluginArgs;
+use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::plugin::Plugin;
+use crate::framework::plugin_lists::PluginLists;
 use crate::framework::profile::Profile;
 use crate::interner::Vocabulary;
 use crate::plugins::default_binder::DefaultBinder;
@@ -11,7 +16,7 @@ use crate::plugins::node_affinity::NodeAffinity;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
-use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy};
+use crate::plugins::node_resources_fit::NodeResourcesFit;
 use crate::plugins::node_unschedulable::NodeUnschedulable;
 use crate::plugins::priority_sort::PrioritySort;
 use crate::plugins::scheduling_gates::SchedulingGates;
@@ -20,28 +25,136 @@ use crate::plugins::taint_toleration::TaintToleration;
 /// The name of the scheduler that takes pods which name none.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
+/// What a factory returns: the plugin, or why it cannot be made.
+pub type Factored = Result<Arc<dyn Plugin>, String>;
+
+/// Makes a plugin from its arguments and the world's vocabulary.
+pub type Factory = Arc<dyn Fn(&PluginArgs, &mut Vocabulary) -> Factored + Send + Sync>;
+
+/// Plugin factories by name.
+#[derive(Clone, Default)]
+pub struct Registry {
+    factories: BTreeMap<String, Factory>,
+}
+
+/// A name that is taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a plugin named `{0}` is registered already; give this one another name")]
+pub struct AlreadyRegistered(pub String);
+
+impl Registry {
+    /// The plugins that ship with the engine.
+    #[must_use]
+    pub fn new_in_tree() -> Registry {
+        let mut registry = Registry::default();
+        for (name, make) in IN_TREE {
+            registry.factories.insert((*name).to_owned(), Arc::new(make));
+        }
+        registry
+    }
+
+    /// Adds a plugin. Its [`Plugin::name`] must be the name it is registered under.
+    pub fn register(
+        &mut self,
+        name: &str,
+        factory: impl Fn(&PluginArgs, &mut Vocabulary) -> Factored + Send + Sync + 'static,
+    ) -> Result<(), AlreadyRegistered> {
+        if self.contains(name) {
+            return Err(AlreadyRegistered(name.to_owned()));
+        }
+        self.factories.insert(name.to_owned(), Arc::new(factory));
+        Ok(())
+    }
+
+    /// Whether there is a plugin of this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.factories.contains_key(name)
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.factories.keys().map(String::as_str)
+    }
+
+    /// The factory of a plugin.
+    #[must_use]
+    pub fn factory(&self, name: &str) -> Option<&Factory> {
+        self.factories.get(name)
+    }
+
+    /// The default plugin lists, of those plugins that are registered.
+    #[must_use]
+    pub fn default_plugins(&self) -> PluginLists {
+        PluginLists::defaults(|name| self.contains(name))
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.factories.keys()).finish()
+    }
+}
+
+type Make = fn(&PluginArgs, &mut Vocabulary) -> Factored;
+
+/// One line a plugin. The default profile's order and weights are in `plugin_lists`.
+const IN_TREE: &[(&str, Make)] = &[
+    ("SchedulingGates", |_, _| Ok(Arc::new(SchedulingGates))),
+    ("PrioritySort", |_, _| Ok(Arc::new(PrioritySort))),
+    ("NodeName", |_, _| Ok(Arc::new(NodeName))),
+    ("NodeUnschedulable", |_, vocabulary| Ok(Arc::new(NodeUnschedulable::new(vocabulary)))),
+    ("TaintToleration", |_, _| Ok(Arc::new(TaintToleration))),
+    ("NodeAffinity", node_affinity),
+    ("NodePorts", |_, _| Ok(Arc::new(NodePorts))),
+    ("NodeResourcesFit", node_resources_fit),
+    ("NodeResourcesBalancedAllocation", balanced_allocation),
+    ("ImageLocality", |_, _| Ok(Arc::new(ImageLocality))),
+    ("DefaultBinder", |_, _| Ok(Arc::new(DefaultBinder))),
+];
+
+/// What a factory answers when it gets the arguments of another plugin.
+fn other_args(wanted: &str) -> String {
+    format!("its arguments are those of another plugin; {wanted} are needed")
+}
+
+fn node_affinity(args: &PluginArgs, vocabulary: &mut Vocabulary) -> Factored {
+    let PluginArgs::NodeAffinity(args) = args else { return Err(other_args("NodeAffinityArgs")) };
+    Ok(Arc::new(match &args.added_affinity {
+        Some(added) => NodeAffinity::with_added(added, vocabulary),
+        None => NodeAffinity::default(),
+    }))
+}
+
+fn node_resources_fit(args: &PluginArgs, vocabulary: &mut Vocabulary) -> Factored {
+    let PluginArgs::NodeResourcesFit(args) = args else { return Err(other_args("NodeResourcesFitArgs")) };
+    let names: Vec<&str> = args.ignored_resources.iter().map(String::as_str).collect();
+    let groups: Vec<&str> = args.ignored_resource_groups.iter().map(String::as_str).collect();
+    Ok(Arc::new(
+        NodeResourcesFit::new(args.scoring_strategy.clone(), vocabulary)
+            .ignoring(&names, vocabulary)
+            .ignoring_groups(&groups),
+    ))
+}
+
+fn balanced_allocation(args: &PluginArgs, vocabulary: &mut Vocabulary) -> Factored {
+    let PluginArgs::NodeResourcesBalancedAllocation(args) = args else {
+        return Err(other_args("NodeResourcesBalancedAllocationArgs"));
+    };
+    let names: Vec<&str> = args.resources.iter().map(String::as_str).collect();
+    Ok(Arc::new(NodeResourcesBalancedAllocation::over(&names, vocabulary)))
+}
+
 /// The default profile, in upstream's order and with upstream's weights.
 /// Upstream: apis/config/v1/default_plugins.go.
 #[must_use]
 pub fn default_profile(vocabulary: &mut Vocabulary) -> Profile {
-    profile_with(ScoringStrategy::least_allocated(), vocabulary)
-}
-
-/// The default profile with another scoring strategy for NodeResourcesFit.
-#[must_use]
-pub fn profile_with(strategy: ScoringStrategy, vocabulary: &mut Vocabulary) -> Profile {
-    let plugins: Vec<(Arc<dyn Plugin>, i64)> = vec![
-        (Arc::new(SchedulingGates), 0),
-        (Arc::new(PrioritySort), 0),
-        (Arc::new(NodeName), 0),
-        (Arc::new(NodeUnschedulable::new(vocabulary)), 0),
-        (Arc::new(TaintToleration), 3),
-        (Arc::new(NodeAffinity::default()), 2),
-        (Arc::new(NodePorts), 0),
-        (Arc::new(NodeResourcesFit::new(strategy, vocabulary)), 1),
-        (Arc::new(NodeResourcesBalancedAllocation::default()), 1),
-        (Arc::new(ImageLocality), 1),
-        (Arc::new(DefaultBinder), 0),
-    ];
-    Profile::new(DEFAULT_SCHEDULER_NAME, plugins)
+    let registry = Registry::new_in_tree();
+    let config = ProfileConfig {
+        scheduler_name: DEFAULT_SCHEDULER_NAME.to_owned(),
+        percentage_of_nodes_to_score: 0,
+        plugins: registry.default_plugins(),
+        args: BTreeMap::new(),
+    };
+    build_profile(&registry, &config, vocabulary).expect("the default plugins are registered")
 }

@@ -1,7 +1,10 @@
 //! DefaultBinder: binds through the API's binding subresource.
 //! Upstream: plugins/defaultbinder/default_binder.go.
 
-use crate::framework::plugin::{BindPlugin, Plugin};
+use crate::framework::plugin::Plugin;
+use crate::framework::points::{Bind, BindPlugin, Handle, PodRef};
+use crate::ids::NodeId;
+use crate::scheduler::ApiCall;
 
 /// The default Bind plugin.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +21,7 @@ impl Plugin for DefaultBinder {
 }
 
 impl BindPlugin for DefaultBinder {
-    fn binds_through_api(&self) -> bool {
-        true
+    fn bind(&self, _: &mut Handle<'_>, pod: PodRef<'_>, node: NodeId) -> Bind {
+        Bind::Call(ApiCall::Bind { pod: pod.uid, node })
     }
 }

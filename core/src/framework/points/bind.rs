@@ -1,0 +1,23 @@
+//! Bind: how the pod gets onto its node.
+
+use super::handle::{Handle, PodRef};
+use super::refusal::Refusal;
+use crate::ids::NodeId;
+use crate::scheduler::ApiCall;
+
+/// A Bind plugin's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// Not this pod: the next plugin is asked.
+    Skip,
+    /// This call binds the pod; the plugins after this one are not asked.
+    Call(ApiCall),
+    /// The pod cannot be bound.
+    Refuse(Refusal),
+}
+
+/// Binds a pod.
+pub trait BindPlugin {
+    /// Asked when all PreBind plugins are done.
+    fn bind(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, node: NodeId) -> Bind;
+}

@@ -1,0 +1,240 @@
+//! The cluster events that can make a pod schedulable which a plugin rejected.
+//!
+//! Upstream: `EnqueueExtensions`, `ClusterEvent`, `QueueingHintFn`; framework/types.go.
+
+use std::ops::BitOr;
+
+use super::handle::PodRef;
+use crate::class::PodClass;
+use crate::ids::{NodeId, PodUid};
+use crate::input::NodeInput;
+use crate::world::World;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the API's own")]
+pub enum EventResource {
+    /// Any pod: covers the three below.
+    Pod,
+    /// A pod on a node.
+    AssignedPod,
+    /// A pod on no node, other than the one that waits.
+    UnscheduledPod,
+    /// The waiting pod itself.
+    TargetPod,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    CsiNode,
+    CsiDriver,
+    VolumeAttachment,
+    CsiStorageCapacity,
+    StorageClass,
+    ResourceClaim,
+    ResourceSlice,
+    DeviceClass,
+    PodGroup,
+    CompositePodGroup,
+    /// Everything.
+    WildCard,
+}
+
+impl EventResource {
+    /// A registration for `self` covers an event about `other`.
+    #[must_use]
+    pub fn covers(self, other: EventResource) -> bool {
+        use EventResource::{AssignedPod, Pod, TargetPod, UnscheduledPod, WildCard};
+        match self {
+            WildCard => true,
+            Pod => matches!(other, Pod | AssignedPod | UnscheduledPod | TargetPod),
+            _ => self == other,
+        }
+    }
+}
+
+/// A set of kinds of change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Action(pub u32);
+
+impl Action {
+    /// The object was added.
+    pub const ADD: Action = Action(1);
+    /// The object was deleted.
+    pub const DELETE: Action = Action(1 << 1);
+    /// A node's allocatable changed.
+    pub const UPDATE_NODE_ALLOCATABLE: Action = Action(1 << 2);
+    /// A node's labels changed.
+    pub const UPDATE_NODE_LABEL: Action = Action(1 << 3);
+    /// A node's taints or `spec.unschedulable` changed.
+    pub const UPDATE_NODE_TAINT: Action = Action(1 << 4);
+    /// A node's conditions changed.
+    pub const UPDATE_NODE_CONDITION: Action = Action(1 << 5);
+    /// A node's annotations changed.
+    pub const UPDATE_NODE_ANNOTATION: Action = Action(1 << 6);
+    /// A node's declared features changed.
+    pub const UPDATE_NODE_DECLARED_FEATURE: Action = Action(1 << 7);
+    /// A node's preemption policy changed.
+    pub const UPDATE_NODE_PREEMPTION_POLICY: Action = Action(1 << 8);
+    /// A pod's labels changed.
+    pub const UPDATE_POD_LABEL: Action = Action(1 << 9);
+    /// A pod asks for less of something.
+    pub const UPDATE_POD_SCALE_DOWN: Action = Action(1 << 10);
+    /// A pod asks for more of something.
+    pub const UPDATE_POD_SCALE_UP: Action = Action(1 << 11);
+    /// A pod got a toleration.
+    pub const UPDATE_POD_TOLERATION: Action = Action(1 << 12);
+    /// A pod lost its last scheduling gate.
+    pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: Action = Action(1 << 13);
+    /// The claims generated for a pod changed.
+    pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Action = Action(1 << 14);
+    /// Everything.
+    pub const ALL: Action = Action((1 << 15) - 1);
+    /// Any update.
+    pub const UPDATE: Action = Action(Action::ALL.0 & !Action::ADD.0 & !Action::DELETE.0);
+
+    /// The two sets share a kind.
+    #[must_use]
+    pub fn intersects(self, other: Action) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Action {
+    type Output = Action;
+
+    fn bitor(self, other: Action) -> Action {
+        Action(self.0 | other.0)
+    }
+}
+
+/// An event, or the events a plugin wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterEvent {
+    /// What it is about.
+    pub resource: EventResource,
+    /// What happened.
+    pub action: Action,
+}
+
+impl ClusterEvent {
+    /// A registration for `self` covers the event `other`.
+    /// Upstream: framework/types.go `MatchClusterEvents`.
+    #[must_use]
+    pub fn covers(self, other: ClusterEvent) -> bool {
+        // The comparison keeps a registration for one kind from covering an event of all kinds.
+        self.resource.covers(other.resource)
+            && self.action.intersects(other.action)
+            && other.action <= self.action
+    }
+}
+
+/// An event a plugin wants to hear of, and whether it wants a say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredEvent {
+    /// The event.
+    pub event: ClusterEvent,
+    /// [`EnqueueExtensions::queueing_hint`] is asked; otherwise the event always brings the pod
+    /// back.
+    pub asks_hint: bool,
+}
+
+impl RegisteredEvent {
+    /// The event always brings the pod back.
+    #[must_use]
+    pub fn always(resource: EventResource, action: Action) -> RegisteredEvent {
+        RegisteredEvent { event: ClusterEvent { resource, action }, asks_hint: false }
+    }
+
+    /// The plugin's hint decides.
+    #[must_use]
+    pub fn hinted(resource: EventResource, action: Action) -> RegisteredEvent {
+        RegisteredEvent { event: ClusterEvent { resource, action }, asks_hint: true }
+    }
+}
+
+/// The object of an event before and after. `old` is absent for an addition, `new` for a deletion;
+/// both are absent when a deletion was learnt of late and the object is not known any more.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// A pod.
+    Pod {
+        /// Its identity.
+        uid: PodUid,
+        /// The node it is or was on.
+        node: Option<NodeId>,
+        /// Its spec before.
+        old: Option<&'a PodClass>,
+        /// Its spec after.
+        new: Option<&'a PodClass>,
+    },
+    /// A node.
+    Node {
+        /// Before.
+        old: Option<&'a NodeInput>,
+        /// After.
+        new: Option<&'a NodeInput>,
+    },
+    /// An object of another kind; the world knows its new state.
+    Object {
+        /// `metadata.namespace`, empty for cluster-wide kinds.
+        namespace: &'a str,
+        /// `metadata.name`.
+        name: &'a str,
+    },
+}
+
+/// What a plugin says about an event and a pod it rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueingHint {
+    /// The pod may fit now.
+    Queue,
+    /// The event changes nothing for the pod.
+    Skip,
+}
+
+/// Which events bring back the pods that a plugin rejected. A plugin that rejects pods but says
+/// nothing here is taken to want every event.
+pub trait EnqueueExtensions {
+    /// The events. Asked once, when the profile is built.
+    fn events_to_register(&self) -> Vec<RegisteredEvent>;
+
+    /// Whether the event may make the pod schedulable. Asked only for events registered with
+    /// `asks_hint`, and only about pods that this plugin rejected.
+    fn queueing_hint(
+        &self,
+        _world: &World,
+        _pod: PodRef<'_>,
+        _event: ClusterEvent,
+        _change: &Change<'_>,
+    ) -> QueueingHint {
+        QueueingHint::Queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_covers_what_it_names() {
+        use EventResource::{AssignedPod, Node, Pod, TargetPod, WildCard};
+        let cases = [
+            ("same", (Node, Action::ADD), (Node, Action::ADD), true),
+            ("another action", (Node, Action::ADD), (Node, Action::DELETE), false),
+            ("another resource", (Node, Action::ADD), (Pod, Action::ADD), false),
+            ("any update", (Node, Action::UPDATE), (Node, Action::UPDATE_NODE_TAINT), true),
+            ("an update is no addition", (Node, Action::UPDATE), (Node, Action::ADD), false),
+            ("one of several", (Node, Action::ADD | Action::UPDATE_NODE_LABEL), (Node, Action::ADD), true),
+            ("a pod of any kind", (Pod, Action::DELETE), (AssignedPod, Action::DELETE), true),
+            ("one kind of pod is not all", (AssignedPod, Action::DELETE), (Pod, Action::DELETE), false),
+            ("nor another", (AssignedPod, Action::ALL), (TargetPod, Action::UPDATE_POD_LABEL), false),
+            ("all kinds at once", (Node, Action::ADD), (Node, Action::ALL), false),
+            ("everything", (WildCard, Action::ALL), (Node, Action::UPDATE_NODE_CONDITION), true),
+        ];
+        for (name, (resource, action), (about, happened), expected) in cases {
+            let registered = ClusterEvent { resource, action };
+            let event = ClusterEvent { resource: about, action: happened };
+            assert_eq!(registered.covers(event), expected, "case: {name}");
+        }
+    }
+}
