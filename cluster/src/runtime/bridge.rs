@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use schedlab_core::ids::{ClassId, NodeId};
+use schedlab_core::queue::{Action, ClusterEvent, EventResource};
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 
-use crate::api::{Api, EventKind, NodeNameId, PodRow, SpecId, WatchEvent, WatchedObject};
+use crate::api::{Api, EventKind, GenericObject, NodeNameId, PodRow, SpecId, WatchEvent, WatchedObject};
 
 /// Feeds watch events to a scheduler.
 #[derive(Debug, Default)]
@@ -32,11 +33,15 @@ impl Bridge {
                     created_ns: row.created_ns,
                 };
                 scheduler.on_pod(update, now_ns);
+                // A pod that is new and names no node, or is on one, has nothing to say of this.
+                if row.node.is_none() && (row.nominated.is_some() || event.kind == EventKind::Modified) {
+                    let nominated = row.nominated.map(|name| self.node(name, api, scheduler));
+                    scheduler.on_nomination(row.uid, nominated, now_ns);
+                }
             }
             (WatchedObject::Node(node), EventKind::Deleted) => scheduler.on_node_removed(&node.input.name),
-            (WatchedObject::Node(node), _) => scheduler.on_node(&node.input, now_ns),
-            // No plugin reads other kinds yet.
-            (WatchedObject::Other(_), _) => {}
+            (WatchedObject::Node(node), _) => scheduler.on_shared_node(&node.input, now_ns),
+            (WatchedObject::Other(object), kind) => tell_of(object, kind, scheduler, now_ns),
         }
     }
 
@@ -56,6 +61,32 @@ impl Bridge {
         let known = slot(&mut self.name_of_node, node.index());
         *known.get_or_insert_with(|| api.node_name_id(scheduler.world().node_name(node)))
     }
+}
+
+/// Pods may have waited for an object of this kind.
+fn tell_of(object: &GenericObject, kind: EventKind, scheduler: &mut Scheduler, now_ns: u64) {
+    let resource = match object.kind.as_str() {
+        "PersistentVolume" => EventResource::PersistentVolume,
+        "PersistentVolumeClaim" => EventResource::PersistentVolumeClaim,
+        "StorageClass" => EventResource::StorageClass,
+        "CSINode" => EventResource::CsiNode,
+        "CSIDriver" => EventResource::CsiDriver,
+        "CSIStorageCapacity" => EventResource::CsiStorageCapacity,
+        "VolumeAttachment" => EventResource::VolumeAttachment,
+        "ResourceClaim" => EventResource::ResourceClaim,
+        "ResourceSlice" => EventResource::ResourceSlice,
+        "DeviceClass" => EventResource::DeviceClass,
+        // No plugin waits for other kinds.
+        _ => return,
+    };
+    let action = match kind {
+        EventKind::Added => Action::ADD,
+        EventKind::Modified => Action::UPDATE,
+        EventKind::Deleted => Action::DELETE,
+    };
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    scheduler.on_object(ClusterEvent { resource, action }, namespace, name, now_ns);
 }
 
 fn slot<T: Clone>(table: &mut Vec<Option<T>>, at: usize) -> &mut Option<T> {

@@ -4,7 +4,7 @@
 //!             events                      batches of calls
 //! Api::watch ────────▶ scheduler thread ──────────────────▶ binder thread ──▶ Api
 //!                            ▲   ▲ commands                      │
-//!                            │   └───────── handle               │ failures
+//!                            │   └───────── handle               │ answers
 //!                            └───────────────────────────────────┘
 //! ```
 //!

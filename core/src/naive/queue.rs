@@ -4,7 +4,7 @@
 use crate::framework::plugin::QueueKey;
 use crate::ids::PodId;
 use crate::queue::backoff::{BackoffSettings, WINDOW_NS};
-use crate::queue::event::{ClusterEvent, Event, PodFacts};
+use crate::queue::event::{ClusterEvent, Event, PodFacts, WILDCARD};
 use crate::queue::order::{QueueOrder, SortKey};
 use crate::queue::{
     PluginNumber, PluginSet, QueueCounts, QueueHost, QueuePlace, QueueSettings, QueuedPod, Scope, Strategy,
@@ -203,7 +203,7 @@ impl NaiveQueue {
     /// Something happened.
     pub fn on_event(&mut self, event: &Event, scope: Scope, now_ns: u64, host: &mut impl QueueHost) {
         let covers = |&(_, registered): &(PluginNumber, ClusterEvent)| registered.covers(event.what);
-        if !event.what.is_wildcard() && !self.registrations.iter().flatten().any(covers) {
+        if !event.is_wildcard() && !self.registrations.iter().flatten().any(covers) {
             return;
         }
         for at in 0..self.pods.len() {
@@ -218,7 +218,7 @@ impl NaiveQueue {
                 continue;
             }
             let of_gate = |gate| self.covering(at, event.what).any(|plugin| plugin == gate);
-            if !event.what.is_wildcard() && known.gate.is_some_and(|gate| !of_gate(gate)) {
+            if !event.is_wildcard() && known.gate.is_some_and(|gate| !of_gate(gate)) {
                 continue;
             }
             let strategy = self.strategy(at, event, host);
@@ -238,7 +238,7 @@ impl NaiveQueue {
             QueuePlace::InFlight => {
                 let QueuedPod { uid, class, .. } = self.pods[at].pod;
                 let facts = PodFacts { uid, class, node: None, nominated: None };
-                let event = Event::pod(ClusterEvent::WILDCARD, None, Some(facts));
+                let event = Event::pod(WILDCARD, None, Some(facts));
                 self.note(&[event], |other| other.pod.pod == pod);
             }
             QueuePlace::Active | QueuePlace::Out => {}
@@ -276,7 +276,7 @@ impl NaiveQueue {
             }
         }
         if is_any {
-            self.note(&[Event::bare(ClusterEvent::WILDCARD)], |_| true);
+            self.note(&[Event::bare(WILDCARD)], |_| true);
         }
     }
 
@@ -295,7 +295,7 @@ impl NaiveQueue {
 
     fn strategy(&self, at: usize, event: &Event, host: &mut impl QueueHost) -> Strategy {
         let known = &self.pods[at];
-        if event.what.is_wildcard() || (known.unschedulable.is_empty() && known.pending.is_empty()) {
+        if event.is_wildcard() || (known.unschedulable.is_empty() && known.pending.is_empty()) {
             return Strategy::AfterBackoff;
         }
         let mut best = Strategy::Skip;
@@ -305,7 +305,7 @@ impl NaiveQueue {
                 (false, true) => Strategy::AfterBackoff,
                 (false, false) => continue,
             };
-            if host.hint(known.pod.profile, plugin, known.pod.class, event) {
+            if host.hint(plugin, &known.pod, event) {
                 best = best.max(strategy);
             }
         }

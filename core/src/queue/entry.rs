@@ -138,6 +138,12 @@ impl Entry {
         }
     }
 
+    /// The pod as the host is shown it.
+    pub(super) fn pod(&self, pod: PodId) -> QueuedPod {
+        let Entry { uid, class, priority, profile, .. } = *self;
+        QueuedPod { pod, uid, class, priority, profile }
+    }
+
     pub(super) fn sort_key(&self) -> SortKey {
         let plugin = QueueKey { priority: self.priority, queued_ns: self.timestamp_ns };
         SortKey { plugin, order: self.order }

@@ -5,6 +5,7 @@ pub mod active;
 pub mod backoff;
 pub mod entry;
 pub mod event;
+pub mod hints;
 mod in_flight;
 pub mod interest;
 pub mod order;
@@ -13,6 +14,6 @@ pub mod scheduling_queue;
 mod waiting;
 
 pub use entry::{ProfileNumber, QueuePlace, QueuedPod};
-pub use event::{ActionType, ClusterEvent, Event, EventResource};
+pub use event::{Action, ClusterEvent, Event, EventResource};
 pub use plugin_set::{PluginNumber, PluginSet};
 pub use scheduling_queue::{QueueCounts, QueueHost, QueueSettings, SchedulingQueue, Scope, Strategy};

@@ -12,12 +12,12 @@
 //!
 //! Upstream: backend/queue/scheduling_queue.go, without pod groups.
 
-use crate::ids::{ClassId, PodId, PodUid};
+use crate::ids::{PodId, PodUid};
 
 use super::active::ActiveQueue;
 use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
-use super::entry::{Entry, ProfileNumber, QueuePlace, QueuedPod};
-use super::event::{ClusterEvent, Event, PodFacts};
+use super::entry::{Entry, QueuePlace, QueuedPod};
+use super::event::{Event, PodFacts, WILDCARD};
 use super::in_flight::{InFlight, Unseen};
 use super::interest::Interest;
 use super::order::{QueueOrder, Ticket};
@@ -57,8 +57,9 @@ pub trait QueueHost {
     /// holds the pod back, if any.
     fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber>;
 
-    /// Whether an event may help a pod of this class that this plugin rejected.
-    fn hint(&mut self, profile: ProfileNumber, plugin: PluginNumber, class: ClassId, event: &Event) -> bool;
+    /// Whether an event may help a pod that this plugin rejected. Asked about one pod of each class
+    /// for all of them, unless [`Interest::ask_each`] says otherwise.
+    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool;
 }
 
 /// Which waiting pods an event may concern.
@@ -246,7 +247,7 @@ impl SchedulingQueue {
         self.waiting.insert(pod.pod, &mut self.entries[pod.pod.index()]);
         for event in events {
             let key = GroupKey::of(&self.entries[pod.pod.index()]);
-            let strategy = strategy_for(&self.interest, &key, pod.class, event, host);
+            let strategy = strategy_for(&self.interest, &key, &pod, event, host);
             if strategy == Strategy::Skip {
                 continue;
             }
@@ -319,7 +320,7 @@ impl SchedulingQueue {
             return;
         }
         let is_wanted = |interest: &Interest| !interest.of(event.what).is_empty();
-        if !event.what.is_wildcard() && !self.interest.iter().any(is_wanted) {
+        if !event.is_wildcard() && !self.interest.iter().any(is_wanted) {
             return;
         }
         if !self.waiting.is_empty() {
@@ -337,7 +338,7 @@ impl SchedulingQueue {
             QueuePlace::InFlight => {
                 let Entry { uid, class, .. } = self.entries[pod.index()];
                 let facts = PodFacts { uid, class, node: None, nominated: None };
-                return self.in_flight.note(&Event::pod(ClusterEvent::WILDCARD, None, Some(facts)));
+                return self.in_flight.note(&Event::pod(WILDCARD, None, Some(facts)));
             }
             QueuePlace::Active | QueuePlace::Out => return,
         };
@@ -413,7 +414,7 @@ impl SchedulingQueue {
     fn find_helped(&mut self, event: &Event, scope: Scope, host: &mut impl QueueHost) {
         let SchedulingQueue { waiting, interest, entries, moving, .. } = self;
         for (key, classes) in waiting.groups() {
-            if !event.what.is_wildcard() {
+            if !event.is_wildcard() {
                 let wanted = interest[usize::from(key.profile.0)].of(event.what);
                 let concerns_gate = key.gate.is_none_or(|gate| wanted.contains(gate));
                 let concerns = key.rejectors().is_empty() || !wanted.intersection(key.rejectors()).is_empty();
@@ -421,17 +422,26 @@ impl SchedulingQueue {
                     continue;
                 }
             }
-            for (class, pods) in classes {
-                let strategy = strategy_for(interest, key, class, event, host);
-                if strategy == Strategy::Skip {
-                    continue;
-                }
+            let asks_each =
+                !interest[usize::from(key.profile.0)].asks_each().intersection(key.rejectors()).is_empty();
+            for pods in classes {
                 let is_meant = |pod: &&PodId| match scope {
                     Scope::Everyone => true,
                     Scope::UpToPriority(priority) => entries[pod.index()].priority <= priority,
                     Scope::Except(uid) => entries[pod.index()].uid != uid,
                 };
-                moving.extend(pods.iter().filter(is_meant).map(|&pod| (pod, strategy)));
+                let mut strategy = None;
+                for &pod in pods.iter().filter(is_meant) {
+                    if asks_each || strategy.is_none() {
+                        let asked = entries[pod.index()].pod(pod);
+                        strategy = Some(strategy_for(interest, key, &asked, event, host));
+                    }
+                    match strategy {
+                        Some(Strategy::Skip) if !asks_each => break,
+                        Some(Strategy::Skip) | None => {}
+                        Some(strategy) => moving.push((pod, strategy)),
+                    }
+                }
             }
         }
     }
@@ -478,7 +488,7 @@ impl SchedulingQueue {
         }
         if !self.moving.is_empty() {
             self.move_found(now_ns, host);
-            self.in_flight.note(&Event::bare(ClusterEvent::WILDCARD));
+            self.in_flight.note(&Event::bare(WILDCARD));
         }
     }
 
@@ -490,13 +500,14 @@ impl SchedulingQueue {
         }
         let Unseen::Events(events) = self.in_flight.unseen(entry) else { return Strategy::AfterBackoff };
         let key = GroupKey::of(entry);
+        let pod = entry.pod(pod);
         let mut best = Strategy::Skip;
         for event in events {
             // Differs: upstream shows a pod's own update to every pod in flight.
             if event.target().is_some_and(|uid| uid != entry.uid) {
                 continue;
             }
-            best = best.max(strategy_for(&self.interest, &key, entry.class, event, host));
+            best = best.max(strategy_for(&self.interest, &key, &pod, event, host));
             if best == Strategy::Immediately {
                 break;
             }
@@ -560,8 +571,7 @@ impl SchedulingQueue {
 
     fn passes_pre_enqueue(&mut self, pod: PodId, host: &mut impl QueueHost) -> bool {
         let entry = &mut self.entries[pod.index()];
-        let Entry { uid, class, priority, profile, .. } = *entry;
-        let gate = host.pre_enqueue(&QueuedPod { pod, uid, class, priority, profile }, entry.gate());
+        let gate = host.pre_enqueue(&entry.pod(pod), entry.gate());
         entry.set_gate(gate);
         if let Some(plugin) = gate {
             entry.unschedulable.insert(plugin);
@@ -632,21 +642,21 @@ impl SchedulingQueue {
     }
 }
 
-/// What an event does for pods of a class that these plugins rejected.
+/// What an event does for a pod that these plugins rejected.
 fn strategy_for(
     interest: &[Interest],
     key: &GroupKey,
-    class: ClassId,
+    pod: &QueuedPod,
     event: &Event,
     host: &mut impl QueueHost,
 ) -> Strategy {
-    if key.rejectors().is_empty() || event.what.is_wildcard() {
+    if key.rejectors().is_empty() || event.is_wildcard() {
         return Strategy::AfterBackoff;
     }
     let wanted = interest[usize::from(key.profile.0)].of(event.what).intersection(key.rejectors());
     let mut best = Strategy::Skip;
     for plugin in wanted.iter() {
-        if !host.hint(key.profile, plugin, class, event) {
+        if !host.hint(plugin, pod, event) {
             continue;
         }
         if key.pending.contains(plugin) {

@@ -106,13 +106,11 @@ impl Waiting {
         }
     }
 
-    /// The groups that have pods, and their pods by class.
-    pub(super) fn groups(
-        &self,
-    ) -> impl Iterator<Item = (&GroupKey, impl Iterator<Item = (ClassId, &[PodId])>)> {
+    /// The groups that have pods, and their pods, those of one class together.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&GroupKey, impl Iterator<Item = &[PodId]>)> {
         self.groups.iter().filter(|group| !group.buckets.is_empty()).map(|group| {
             let buckets = group.buckets.iter().map(|&at| &self.buckets[at as usize]);
-            (&group.key, buckets.map(|bucket| (bucket.class, bucket.pods.as_slice())))
+            (&group.key, buckets.map(|bucket| bucket.pods.as_slice()))
         })
     }
 

@@ -10,7 +10,7 @@ use crate::framework::build::{ProfileConfig, build_profiles};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists};
 use crate::framework::registry::Registry;
-use crate::input::{ContainerInput, ResourceList, TaintInput};
+use crate::input::{ContainerInput, NodeInput, ResourceList, TaintInput};
 use crate::interner::Vocabulary;
 use crate::quantity::Quantity;
 
@@ -81,11 +81,7 @@ fn run(scheduler: &mut Scheduler) -> Vec<String> {
     while scheduler.step(&mut NoProbe) != Step::Idle {}
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
-    let text = |call: &ApiCall| match call {
-        ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, scheduler.world().node_name(*node)),
-        ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
-    };
-    calls.iter().map(text).collect()
+    calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
 }
 
 fn packs(name: &str, lists: &mut PluginLists) {

@@ -5,7 +5,8 @@ mod twin;
 
 use super::*;
 use crate::ids::ClassId;
-use crate::queue::event::{ActionType, EventResource};
+use crate::queue::ProfileNumber;
+use crate::queue::event::{ASSIGNED_POD_DELETE, Action, ClusterEvent, EventResource};
 
 /// Plugins that hold pods back, in the order in which they are asked.
 const GATES: [PluginNumber; 2] = [PluginNumber(0), PluginNumber(1)];
@@ -27,9 +28,9 @@ impl QueueHost for Fake {
         first.into_iter().chain(others).find(|&plugin| self.closed.contains(&(plugin, pod.class)))
     }
 
-    fn hint(&mut self, _: ProfileNumber, plugin: PluginNumber, class: ClassId, event: &Event) -> bool {
+    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
         self.asked += 1;
-        self.helps.contains(&(plugin, class, event.what))
+        self.helps.contains(&(plugin, pod.class, event.what))
     }
 }
 
@@ -37,6 +38,6 @@ fn set(plugins: &[u8]) -> PluginSet {
     plugins.iter().map(|&plugin| PluginNumber(plugin)).collect()
 }
 
-fn event(resource: EventResource, action: ActionType) -> ClusterEvent {
-    ClusterEvent::new(resource, action)
+const fn event(resource: EventResource, action: Action) -> ClusterEvent {
+    ClusterEvent { resource, action }
 }

@@ -9,10 +9,10 @@ struct Lab {
     now_ns: u64,
 }
 
-const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, ActionType::ADD);
-const NODE_LABEL: ClusterEvent = ClusterEvent::new(EventResource::Node, ActionType::UPDATE_NODE_LABEL);
-const POD_DELETE: ClusterEvent = ClusterEvent::ASSIGNED_POD_DELETE;
-const OWN_LABEL: ClusterEvent = ClusterEvent::new(EventResource::TargetPod, ActionType::UPDATE_POD_LABEL);
+const NODE_ADD: ClusterEvent = event(EventResource::Node, Action::ADD);
+const NODE_LABEL: ClusterEvent = event(EventResource::Node, Action::UPDATE_NODE_LABEL);
+const POD_DELETE: ClusterEvent = ASSIGNED_POD_DELETE;
+const OWN_LABEL: ClusterEvent = event(EventResource::TargetPod, Action::UPDATE_POD_LABEL);
 
 /// Hears of new nodes.
 const FIT: u8 = 2;
@@ -27,10 +27,7 @@ impl Lab {
         let registered = [
             (FIT, NODE_ADD),
             (FIT, POD_DELETE),
-            (
-                AFFINITY,
-                ClusterEvent::new(EventResource::Node, ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL)),
-            ),
+            (AFFINITY, event(EventResource::Node, Action::ADD | Action::UPDATE_NODE_LABEL)),
             (AFFINITY, OWN_LABEL),
             (GATES[0].0, OWN_LABEL),
             (GATES[1].0, NODE_ADD),
@@ -230,7 +227,7 @@ fn a_rejected_pod_waits_for_an_event_that_a_rejecting_plugin_asked_for() {
             unschedulable: &[DEAF],
             pending: &[],
             helps: false,
-            event: ClusterEvent::WILDCARD,
+            event: WILDCARD,
             expected: Backoff,
         },
         Case {
@@ -238,7 +235,7 @@ fn a_rejected_pod_waits_for_an_event_that_a_rejecting_plugin_asked_for() {
             unschedulable: &[],
             pending: &[DEAF],
             helps: false,
-            event: ClusterEvent::WILDCARD,
+            event: WILDCARD,
             expected: Backoff,
         },
     ];
@@ -270,7 +267,7 @@ fn a_pod_that_failed_without_a_rejection_waits_for_time_alone() {
     lab.fail(0, &[], &[]);
     assert_eq!(lab.place(0), ErrorBackoff);
     assert_eq!(lab.pop(), None, "and is not popped early");
-    lab.event(ClusterEvent::WILDCARD);
+    lab.event(WILDCARD);
     assert_eq!(lab.place(0), ErrorBackoff);
     lab.pass(1_999);
     assert_eq!(lab.place(0), ErrorBackoff);
@@ -293,7 +290,7 @@ fn errors_are_counted_apart_from_rejections() {
     let mut fail = |plugins: &[u8]| {
         lab.pop();
         lab.reject(0, plugins, &[]);
-        lab.event(ClusterEvent::WILDCARD);
+        lab.event(WILDCARD);
         wait_s(&mut lab)
     };
     // A wait ends strictly after its end, and pods leave at whole seconds.
@@ -307,7 +304,7 @@ fn errors_are_counted_apart_from_rejections() {
 fn pods_in_backoff_are_popped_when_nothing_else_is_ready() {
     for (mut lab, expected) in [(Lab::new(), Some(0)), (Lab::exact(), None)] {
         lab.fail(0, &[FIT], &[]);
-        lab.event(ClusterEvent::WILDCARD);
+        lab.event(WILDCARD);
         assert_eq!(lab.place(0), Backoff);
         assert_eq!(lab.queue.has_ready(), expected.is_some());
         lab.add(1, -5);

@@ -8,20 +8,20 @@ const POD_COUNT: u32 = 12;
 
 fn kinds() -> Vec<ClusterEvent> {
     vec![
-        event(EventResource::Node, ActionType::ADD),
-        event(EventResource::Node, ActionType::UPDATE_NODE_LABEL),
-        event(EventResource::AssignedPod, ActionType::DELETE),
-        event(EventResource::AssignedPod, ActionType::UPDATE),
-        event(EventResource::StorageClass, ActionType::ADD),
-        ClusterEvent::WILDCARD,
+        event(EventResource::Node, Action::ADD),
+        event(EventResource::Node, Action::UPDATE_NODE_LABEL),
+        event(EventResource::AssignedPod, Action::DELETE),
+        event(EventResource::AssignedPod, Action::UPDATE),
+        event(EventResource::StorageClass, Action::ADD),
+        WILDCARD,
     ]
 }
 
 fn own_kinds() -> Vec<ClusterEvent> {
     vec![
-        event(EventResource::TargetPod, ActionType::UPDATE_POD_LABEL),
-        event(EventResource::TargetPod, ActionType::UPDATE_POD_SCALE_DOWN),
-        event(EventResource::TargetPod, ActionType::UPDATE),
+        event(EventResource::TargetPod, Action::UPDATE_POD_LABEL),
+        event(EventResource::TargetPod, Action::UPDATE_POD_SCALE_DOWN),
+        event(EventResource::TargetPod, Action::UPDATE),
     ]
 }
 
@@ -51,7 +51,7 @@ struct Pair {
 
 impl Pair {
     fn new(rng: &mut Rng) -> Pair {
-        let general = event(EventResource::Node, ActionType::UPDATE);
+        let general = event(EventResource::Node, Action::UPDATE);
         let registered = [kinds(), own_kinds(), vec![general]].concat();
         let mut registrations: Vec<Vec<(PluginNumber, ClusterEvent)>> = vec![Vec::new(); 2];
         for list in &mut registrations {
