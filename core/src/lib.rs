@@ -4,6 +4,7 @@
 //! libraries. `schedlab-cluster` turns API objects into [`input`]s; a runtime around
 //! [`scheduler::Scheduler`] performs what it asks for.
 
+pub mod binding;
 pub mod class;
 pub mod cycle;
 #[cfg(any(test, feature = "naive"))]

@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
+use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::{ClassCache, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
@@ -13,7 +14,7 @@ use schedlab_core::input::{
     RequirementInput, ResourceList,
 };
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::{ApiCall, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{PodUpdate, Scheduler, Step};
 
 thread_local! {
     /// Of this thread only: the test harness has threads of its own.
@@ -141,7 +142,7 @@ fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Sc
     scheduler
 }
 
-fn run(scheduler: &mut Scheduler, calls: &mut Vec<ApiCall>, cycles: u64) {
+fn run(scheduler: &mut Scheduler, calls: &mut Vec<OutgoingCall>, cycles: u64) {
     for _ in 0..cycles {
         let step = scheduler.step(&mut NoProbe);
         assert!(matches!(step, Step::Assumed { .. }));

@@ -4,7 +4,7 @@
 //!             events                      batches of calls
 //! Api::watch ────────▶ scheduler thread ──────────────────▶ binder thread ──▶ Api
 //!                            ▲   ▲ commands                      │
-//!                            │   └───────── handle               │ failures
+//!                            │   └───────── handle               │ answers
 //!                            └───────────────────────────────────┘
 //! ```
 //!
@@ -14,6 +14,7 @@
 mod bind;
 mod bridge;
 pub mod record;
+mod surroundings;
 mod wall;
 
 pub use bridge::Bridge;

@@ -18,7 +18,9 @@ use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::nominations::Nomination;
-use crate::preemption::{DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible};
+use crate::preemption::{
+    Candidate, DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible,
+};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
 use crate::world::World;
 
@@ -249,6 +251,12 @@ impl Engine {
         let rows: Vec<u32> = potential.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
         let offset = pick(*settings, draws, rows.len());
         dry_run.run(world, preemptor, rows, (args, offset))
+    }
+
+    /// The candidate to be taken, by a draw among those that are equally good.
+    pub fn take_candidate<'a>(&mut self, found: &'a Preemption) -> Option<&'a Candidate> {
+        let nth = pick(self.settings, &mut self.draws, found.best.len());
+        found.taken(nth)
     }
 
     /// Finds the rows on which nominated pods hold room against the pod.

@@ -115,6 +115,12 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 pub trait PreEnqueuePlugin {
     /// `None` lets the pod pass; otherwise why it waits.
     fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String>;
+
+    /// What the pod's status is to say while this plugin holds it back (KEP-5501). A plugin that
+    /// says nothing leaves the status as it is.
+    fn status_message(&self, _world: &World, _class: &PodClass) -> Option<String> {
+        None
+    }
 }
 
 /// What the queue may compare pods by.

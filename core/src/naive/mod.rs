@@ -22,6 +22,7 @@ pub mod node_unschedulable;
 pub mod nominated;
 pub mod pod_topology_spread;
 pub mod preemption;
+pub mod queue;
 pub mod requests;
 pub mod schedule;
 pub mod selector;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::framework::extension_point::ExtensionPoint;
@@ -53,7 +54,9 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
     match calls.as_slice() {
-        [ApiCall::Bind { node, .. }] => scheduler.world().node_name(*node).to_owned(),
+        [OutgoingCall { call: ApiCall::Bind { node, .. }, .. }] => {
+            scheduler.world().node_name(*node).to_owned()
+        }
         other => panic!("{other:?}"),
     }
 }
