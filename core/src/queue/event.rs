@@ -1,7 +1,10 @@
 //! What happens in the cluster, as the queue hears of it: which kind of object, which kind of
 //! change, and the object before and after as far as queueing hints read it.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::framework::points;
 use crate::ids::{ClassId, LabelSetId, NodeId, PodUid, Symbol, TaintSetId};
@@ -81,35 +84,51 @@ pub struct PodFacts {
     pub nominated: Option<NodeId>,
 }
 
-/// A node as hints see it: its input, and what it is in the world's words.
+/// A node as hints see it, in the world's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeState {
-    /// What the API says.
-    pub input: Arc<NodeInput>,
+    /// What the API says; kept only if some plugin wants to see it, because it is ten times the
+    /// rest.
+    pub input: Option<Arc<NodeInput>>,
     /// `metadata.name`.
     pub name: Symbol,
     /// `metadata.labels`.
     pub labels: LabelSetId,
     /// `spec.taints`.
     pub taints: TaintSetId,
+    /// `spec.unschedulable`.
+    pub is_unschedulable: bool,
     /// `status.allocatable`.
     pub allocatable: Amounts,
     /// `status.allocatable.pods`.
     pub allocatable_pods: i64,
+    /// Tells one list of `status.declaredFeatures` from another.
+    pub features: u64,
 }
 
 impl NodeState {
     /// A node in the words of a world that knows it.
-    pub fn of(input: Arc<NodeInput>, world: &mut World) -> NodeState {
+    pub fn of(input: &NodeInput, world: &mut World) -> NodeState {
         let vocabulary = &mut world.vocabulary;
+        let mut features = FxHasher::default();
+        input.declared_features.hash(&mut features);
         NodeState {
+            input: None,
             name: vocabulary.symbols.intern(&input.name),
             labels: vocabulary.label_set(&input.labels),
             taints: vocabulary.taint_set(&input.taints),
+            is_unschedulable: input.unschedulable,
             allocatable: Amounts::from_list(&input.allocatable, vocabulary),
             allocatable_pods: input.allocatable.get("pods").map_or(0, |pods| pods.value()),
-            input,
+            features: features.finish(),
         }
+    }
+
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, key: &str, world: &World) -> Option<Symbol> {
+        let key = world.vocabulary.symbols.get(key)?;
+        world.vocabulary.label(self.labels, key)
     }
 }
 
@@ -196,8 +215,11 @@ impl Event {
                 Some(points::Change::Pod { uid, node, old: class(diff.old), new: class(diff.new) })
             }
             EventObject::Node(diff) => {
-                let input = |node: &'a Option<Arc<NodeState>>| node.as_ref().map(|node| node.input.as_ref());
-                Some(points::Change::Node { old: input(&diff.old), new: input(&diff.new) })
+                let input = |node: &'a Option<Arc<NodeState>>| match node {
+                    None => Some(None),
+                    Some(node) => node.input.as_deref().map(Some),
+                };
+                Some(points::Change::Node { old: input(&diff.old)?, new: input(&diff.new)? })
             }
             EventObject::Named { namespace, name } => {
                 let text = |symbol| world.vocabulary.symbols.text(symbol);

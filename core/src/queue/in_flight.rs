@@ -5,7 +5,7 @@
 //!
 //! Upstream: backend/queue/active_queue.go `inFlightEvents`.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
 
 use crate::ids::PodId;
 
@@ -38,7 +38,7 @@ impl Default for InFlight {
 /// The events a pod has not seen.
 pub(super) enum Unseen<'a> {
     /// These, oldest first.
-    Events(Box<dyn Iterator<Item = &'a Event> + 'a>),
+    Events(vec_deque::Iter<'a, Event>),
     /// Too many to keep.
     Lost,
 }
@@ -111,7 +111,7 @@ impl InFlight {
             return Unseen::Lost;
         }
         let seen = usize::try_from(entry.since - self.base).expect("no more than there are");
-        Unseen::Events(Box::new(self.events.range(seen..)))
+        Unseen::Events(self.events.range(seen..))
     }
 }
 

@@ -20,14 +20,25 @@ use crate::resources::{Amounts, ResourceKind};
 impl Scheduler {
     /// A node was added or changed.
     pub fn on_node(&mut self, node: &NodeInput, now_ns: u64) {
-        self.on_shared_node(&Arc::new(node.clone()), now_ns);
+        let shown = self.shows_nodes().then(|| Arc::new(node.clone()));
+        self.update_node(node, shown, now_ns);
     }
 
     /// A node was added or changed, without a copy of what is shared.
     pub fn on_shared_node(&mut self, node: &Arc<NodeInput>, now_ns: u64) {
+        let shown = self.shows_nodes().then(|| Arc::clone(node));
+        self.update_node(node, shown, now_ns);
+    }
+
+    /// Some plugin wants to see nodes in full.
+    fn shows_nodes(&self) -> bool {
+        self.parts.iter().any(|parts| parts.hints.shows_nodes())
+    }
+
+    fn update_node(&mut self, node: &NodeInput, shown: Option<Arc<NodeInput>>, now_ns: u64) {
         self.see(now_ns);
         let id = self.world.upsert_node(node);
-        let new = Arc::new(NodeState::of(Arc::clone(node), &mut self.world));
+        let new = Arc::new(NodeState { input: shown, ..NodeState::of(node, &mut self.world) });
         if self.nodes.len() <= id.index() {
             self.nodes.resize(id.index() + 1, None);
         }
@@ -291,13 +302,15 @@ impl Scheduler {
 
 /// What changed of a node, by the names that plugins register for.
 fn node_changes(old: &NodeState, new: &NodeState) -> Vec<Action> {
-    let is_uncordoned = old.input.unschedulable && !new.input.unschedulable;
+    let is_uncordoned = old.is_unschedulable && !new.is_unschedulable;
+    let has_other_amounts =
+        old.allocatable != new.allocatable || old.allocatable_pods != new.allocatable_pods;
     let changes = [
         (is_uncordoned, Action::UPDATE_NODE_TAINT),
-        (old.input.allocatable != new.input.allocatable, Action::UPDATE_NODE_ALLOCATABLE),
+        (has_other_amounts, Action::UPDATE_NODE_ALLOCATABLE),
         (old.labels != new.labels, Action::UPDATE_NODE_LABEL),
         (old.taints != new.taints, Action::UPDATE_NODE_TAINT),
-        (old.input.declared_features != new.input.declared_features, Action::UPDATE_NODE_DECLARED_FEATURE),
+        (old.features != new.features, Action::UPDATE_NODE_DECLARED_FEATURE),
     ];
     changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect()
 }

@@ -4,7 +4,7 @@
 //! the selector against no labels at all, and so misses events in namespaces it selects by label.
 
 use super::selector::matches;
-use super::{Action, EventResource, Registration, either, has_place, nodes, pods};
+use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
 use crate::input::PodAffinityTermInput;
 use crate::queue::event::Event;
@@ -53,19 +53,17 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     }
 }
 
-fn after_node_change(_: &World, class: &PodClass, event: &Event) -> bool {
+fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((old, Some(new))) = nodes(event) else { return true };
-    let label =
-        |labels: &crate::input::Labels, term: &PodAffinityTermInput| labels.get(&term.topology_key).cloned();
+    let label = |node: &NodeState, term: &PodAffinityTermInput| node.label(&term.topology_key, world);
     let helps_affinity = |term: &PodAffinityTermInput| {
-        let after = label(&new.input.labels, term);
-        let before = old.and_then(|old| label(&old.input.labels, term));
-        after.is_some() && after != before
+        let after = label(new, term);
+        after.is_some() && after != old.and_then(|old| label(old, term))
     };
     let helps_anti_affinity = |term: &PodAffinityTermInput| {
         let Some(old) = old else { return true };
-        let before = label(&old.input.labels, term);
-        before.is_some() && label(&new.input.labels, term) != before
+        let before = label(old, term);
+        before.is_some() && label(new, term) != before
     };
     class.input.pod_affinity.required.iter().any(helps_affinity)
         || class.input.pod_anti_affinity.required.iter().any(helps_anti_affinity)

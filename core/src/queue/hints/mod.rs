@@ -156,6 +156,18 @@ impl HintTable {
         interest
     }
 
+    /// Some plugin has hints of its own about nodes, and is to be shown them.
+    #[must_use]
+    pub fn shows_nodes(&self) -> bool {
+        let on_nodes = |registered: &RegisteredEvent| {
+            let resource = registered.event.resource;
+            registered.asks_hint && resource.covers(EventResource::Node)
+        };
+        self.sources
+            .iter()
+            .any(|source| matches!(source, Source::Own(_, events) if events.iter().any(on_nodes)))
+    }
+
     /// Whether an event may help a pod that a plugin rejected.
     #[must_use]
     pub fn hint(&self, world: &World, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {

@@ -18,7 +18,7 @@ pub(super) const EVENTS: &[Registration] = &[
 
 fn after_node_change(_: &World, _: &PodClass, event: &Event) -> bool {
     let Some((old, Some(new))) = nodes(event) else { return true };
-    !new.input.unschedulable && old.is_none_or(|old| old.input.unschedulable)
+    !new.is_unschedulable && old.is_none_or(|old| old.is_unschedulable)
 }
 
 fn after_toleration(world: &World, class: &PodClass, _: &Event) -> bool {

@@ -76,17 +76,16 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     }
 }
 
-fn after_node_change(_: &World, class: &PodClass, event: &Event) -> bool {
+fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((old, new)) = nodes(event) else { return true };
     let constraints = hard(class);
     let has_keys = |node: &NodeState| {
-        constraints.iter().all(|constraint| node.input.labels.contains_key(&constraint.topology_key))
+        constraints.iter().all(|constraint| node.label(&constraint.topology_key, world).is_some())
     };
     match (old, new) {
         (Some(old), Some(new)) if has_keys(old) == has_keys(new) => {
             let moved = |constraint: &&SpreadConstraintInput| {
-                old.input.labels.get(&constraint.topology_key)
-                    != new.input.labels.get(&constraint.topology_key)
+                old.label(&constraint.topology_key, world) != new.label(&constraint.topology_key, world)
             };
             has_keys(new) && (constraints.iter().any(moved) || old.taints != new.taints)
         }

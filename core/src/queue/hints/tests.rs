@@ -133,8 +133,7 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
     };
     match what {
         What::Node(action, old, new) => {
-            let [old, new] =
-                [old, new].map(|node| node.map(|node| Arc::new(NodeState::of(Arc::new(node), world))));
+            let [old, new] = [old, new].map(|node| node.map(|node| Arc::new(NodeState::of(&node, world))));
             Event::node(action, old, new)
         }
         What::Pod(action, old, new) => {
