@@ -12,11 +12,12 @@ use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Watch};
 use schedlab_cluster::extender::{HttpExtender, as_extenders, build_extenders};
 use schedlab_cluster::runtime::Bridge;
+use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::cycle::select::TieBreak;
 use schedlab_core::framework::extender::ExtenderConfig;
-use schedlab_core::scheduler::{ApiCall, Scheduler};
+use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, StatusPatch};
 use serde_json::{Value, json};
 
 use crate::support::{cluster, create, create_pod};
@@ -64,11 +65,16 @@ impl Lab {
         self.scheduler.step(&mut NoProbe);
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
-        match calls.as_slice() {
-            [ApiCall::Bind { node, .. }] => self.scheduler.world().node_name(*node).to_owned(),
-            [ApiCall::SetUnschedulable { message, .. }] => format!("Unschedulable: {message}"),
-            [ApiCall::SetSchedulerError { message, .. }] => format!("SchedulerError: {message}"),
-            other => panic!("one call was expected: {other:?}"),
+        let [OutgoingCall { call, .. }] = calls.as_slice() else {
+            panic!("one call was expected: {calls:?}");
+        };
+        match call {
+            ApiCall::Bind { node, .. } => self.scheduler.world().node_name(*node).to_owned(),
+            ApiCall::PatchStatus(StatusPatch {
+                condition: Some(ConditionChange::False { reason, message }),
+                ..
+            }) => format!("{}: {message}", reason.as_str()),
+            other => panic!("a binding or a condition was expected: {other:?}"),
         }
     }
 }
