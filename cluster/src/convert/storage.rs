@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{
     PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, TopologySelectorTerm,
 };
-use k8s_openapi::api::storage::v1::{
-    CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment,
-};
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schedlab_core::input::storage::{
@@ -74,8 +72,7 @@ pub fn persistent_volume_input(volume: &PersistentVolume) -> Result<PersistentVo
         }),
         is_available: phase == Some("Available"),
         is_terminating: metadata.deletion_timestamp.is_some(),
-        node_affinity: required
-            .map(|selector| selector.node_selector_terms.iter().map(node_term).collect()),
+        node_affinity: required.map(|selector| selector.node_selector_terms.iter().map(node_term).collect()),
         source: volume_source(spec),
         name,
     })
@@ -127,9 +124,7 @@ pub fn claim_input(claim: &PersistentVolumeClaim) -> Result<ClaimInput, ConvertE
         selected_node: annotation(metadata, SELECTED_NODE).cloned(),
         is_lost: phase == Some("Lost"),
         is_terminating: metadata.deletion_timestamp.is_some(),
-        controller_uid: owners
-            .find(|owner| owner.controller == Some(true))
-            .map(|owner| owner.uid.clone()),
+        controller_uid: owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()),
         namespace,
         name,
     })

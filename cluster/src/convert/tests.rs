@@ -293,7 +293,11 @@ fn volumes_that_scheduling_reads_are_kept() {
             json!({ "persistentVolumeClaim": { "claimName": "c", "readOnly": true } }),
             Some(Source::Claim { claim_name: text("c"), read_only: true }),
         ),
-        ("ephemeral", json!({ "ephemeral": {} }), Some(Source::Ephemeral { pod_name: text("p"), pod_uid: text("") })),
+        (
+            "ephemeral",
+            json!({ "ephemeral": {} }),
+            Some(Source::Ephemeral { pod_name: text("p"), pod_uid: text("") }),
+        ),
         ("image", json!({ "image": { "reference": "r" } }), Some(Source::Image { reference: text("r") })),
         ("csi", json!({ "csi": { "driver": "d" } }), Some(Source::Csi { driver: text("d") })),
         (

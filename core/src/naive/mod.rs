@@ -11,22 +11,29 @@
 pub mod image_locality;
 pub mod names;
 pub mod node_affinity;
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_tree;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod requests;
 pub mod schedule;
+pub mod storage;
 pub mod taint_toleration;
 #[cfg(test)]
 mod testing;
+pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 use std::collections::BTreeSet;
 
 use crate::input::{NodeInput, PodInput};
 use image_locality::ImageStates;
+use storage::NaiveStorage;
 
 /// The highest score a plugin may give a node.
 pub const NODE_SCORE_MAX: i64 = 100;
@@ -47,6 +54,8 @@ pub struct NaiveCluster {
     pub nodes: Vec<NaiveNode>,
     /// Size and spread of every image name.
     pub images: ImageStates,
+    /// Volumes, claims and the objects around them.
+    pub storage: NaiveStorage,
 }
 
 impl NaiveCluster {

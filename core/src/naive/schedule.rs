@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::node_affinity::PreScore;
 use super::node_resources_fit::{FitArgs, ResourceSpec, default_resources};
 use super::{
-    Code, NaiveCluster, NaiveNode, PreFilter, Verdict, image_locality, node_affinity, node_name, node_ports,
-    node_resources_balanced_allocation, node_resources_fit, node_unschedulable, normalize,
-    normalize_reversed, taint_toleration,
+    Code, NaiveCluster, NaiveNode, PreFilter, Verdict, image_locality, node_affinity, node_declared_features,
+    node_name, node_ports, node_resources_balanced_allocation, node_resources_fit, node_unschedulable,
+    node_volume_limits, normalize, normalize_reversed, taint_toleration, volume_binding, volume_restrictions,
+    volume_zone,
 };
 use crate::input::{NodeAffinityInput, PodInput};
 
@@ -122,11 +123,17 @@ impl Default for Profile {
                 node_affinity::NAME,
                 node_ports::NAME,
                 node_resources_fit::NAME,
+                volume_restrictions::NAME,
+                node_volume_limits::NAME,
+                volume_binding::NAME,
+                volume_zone::NAME,
+                node_declared_features::NAME,
             ],
             score_plugins: vec![
                 (taint_toleration::NAME, 3),
                 (node_affinity::NAME, 2),
                 (node_resources_fit::NAME, 1),
+                (volume_binding::NAME, 1),
                 (node_resources_balanced_allocation::NAME, 1),
                 (image_locality::NAME, 1),
             ],
@@ -168,7 +175,7 @@ pub fn schedule(
         decision.message = Some("no nodes available to schedule pods".to_owned());
         return decision;
     }
-    decision.pre_filter = run_pre_filter(profile, pod);
+    decision.pre_filter = run_pre_filter(profile, cluster, pod);
     if decision.pre_filter.rejected.is_none() {
         find_feasible(profile, cluster, pod, &mut decision);
     }
@@ -185,10 +192,10 @@ pub fn schedule(
 
 /// All PreFilter plugins in order, up to the first that rejects.
 #[must_use]
-pub fn run_pre_filter(profile: &Profile, pod: &PodInput) -> PreFilterOutcome {
+pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> PreFilterOutcome {
     let mut outcome = PreFilterOutcome::default();
     for plugin in &profile.filter_plugins {
-        match pre_filter(plugin, profile, pod) {
+        match pre_filter(plugin, profile, cluster, pod) {
             PreFilter::AllNodes => {}
             PreFilter::Skip => {
                 outcome.skip.insert(plugin);
@@ -219,6 +226,7 @@ pub fn run_pre_filter(profile: &Profile, pod: &PodInput) -> PreFilterOutcome {
 #[must_use]
 pub fn all_rejections(
     profile: &Profile,
+    cluster: &NaiveCluster,
     pod: &PodInput,
     node: &NaiveNode,
     skip: &BTreeSet<&'static str>,
@@ -227,7 +235,7 @@ pub fn all_rejections(
         .filter_plugins
         .iter()
         .filter(|plugin| !skip.contains(*plugin))
-        .filter_map(|plugin| filter(plugin, profile, pod, node))
+        .filter_map(|plugin| filter(plugin, profile, cluster, pod, node))
         .collect()
 }
 
@@ -250,8 +258,18 @@ pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
     (wanted as usize).max(FEASIBLE_NODES_MIN)
 }
 
-pub(crate) fn pre_filter(plugin: &str, profile: &Profile, pod: &PodInput) -> PreFilter {
+pub(crate) fn pre_filter(
+    plugin: &str,
+    profile: &Profile,
+    cluster: &NaiveCluster,
+    pod: &PodInput,
+) -> PreFilter {
     match plugin {
+        volume_restrictions::NAME => volume_restrictions::pre_filter(cluster, pod),
+        node_volume_limits::NAME => node_volume_limits::pre_filter(pod),
+        volume_binding::NAME => volume_binding::pre_filter(cluster, pod),
+        volume_zone::NAME => volume_zone::pre_filter(cluster, pod),
+        node_declared_features::NAME => node_declared_features::pre_filter(pod),
         node_name::NAME => node_name::pre_filter(pod),
         node_affinity::NAME => node_affinity::pre_filter(pod, profile.added_affinity.as_ref()),
         node_ports::NAME => node_ports::pre_filter(pod),
@@ -259,8 +277,19 @@ pub(crate) fn pre_filter(plugin: &str, profile: &Profile, pod: &PodInput) -> Pre
     }
 }
 
-pub(crate) fn filter(plugin: &str, profile: &Profile, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub(crate) fn filter(
+    plugin: &str,
+    profile: &Profile,
+    cluster: &NaiveCluster,
+    pod: &PodInput,
+    node: &NaiveNode,
+) -> Option<Verdict> {
     match plugin {
+        volume_restrictions::NAME => volume_restrictions::filter(cluster, pod, node),
+        node_volume_limits::NAME => node_volume_limits::filter(cluster, pod, node),
+        volume_binding::NAME => volume_binding::filter(cluster, pod, node),
+        volume_zone::NAME => volume_zone::filter(cluster, pod, node),
+        node_declared_features::NAME => node_declared_features::filter(pod, node),
         node_name::NAME => node_name::filter(pod, node),
         node_unschedulable::NAME => node_unschedulable::filter(pod, node),
         taint_toleration::NAME => taint_toleration::filter(pod, node),
@@ -301,7 +330,7 @@ fn find_feasible(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput, deci
         }
         let node = candidates[(start + offset) % candidates.len()];
         let name = node.input.name.clone();
-        let rejections = all_rejections(profile, pod, node, &decision.pre_filter.skip);
+        let rejections = all_rejections(profile, cluster, pod, node, &decision.pre_filter.skip);
         match rejections.into_iter().next() {
             Some(first) => {
                 decision.rejected.insert(name, first);
@@ -406,6 +435,7 @@ pub(crate) fn score(
             node_resources_balanced_allocation::score(pod, &profile.balanced_resources, node)
         }
         image_locality::NAME => image_locality::score(pod, cluster, node),
+        volume_binding::NAME => volume_binding::score(cluster, pod, node),
         _ => panic!("{plugin} has no naive Score"),
     }
 }

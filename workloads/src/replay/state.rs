@@ -8,9 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
-use schedlab_cluster::convert::{
-    claim_input, node_input, persistent_volume_input, pod_input, storage_input,
-};
+use schedlab_cluster::convert::{claim_input, node_input, persistent_volume_input, pod_input, storage_input};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::{ClassId, PodUid};

@@ -45,11 +45,14 @@ impl Case<'_> {
     /// Naive verdicts in list order.
     fn verdicts(&self, plugin: &str) -> Vec<Option<naive::Verdict>> {
         let nodes = &self.twin.cluster.nodes;
-        nodes.iter().map(|node| schedule::filter(plugin, self.profile, &self.class.input, node)).collect()
+        nodes
+            .iter()
+            .map(|node| schedule::filter(plugin, self.profile, &self.twin.cluster, &self.class.input, node))
+            .collect()
     }
 
     fn check_pre_filter(&self, name: &str, plugin: &dyn FilterPlugin) {
-        let expected = schedule::pre_filter(name, self.profile, &self.class.input);
+        let expected = schedule::pre_filter(name, self.profile, &self.twin.cluster, &self.class.input);
         let symbols = &self.twin.world.vocabulary.symbols;
         let actual = match plugin.pre_filter(&self.twin.world, self.class) {
             PreFilter::Run => naive::PreFilter::AllNodes,
@@ -178,7 +181,7 @@ fn explanations_equal_naive() {
         let pod = Arc::new(fake::pod(rng));
         let class = twin.compile(&pod);
         let explanation = crate::cycle::explain::explain(&twin.world, &fast, class);
-        let pre_filter = schedule::run_pre_filter(&profile, &pod);
+        let pre_filter = schedule::run_pre_filter(&profile, &twin.cluster, &pod);
         if pre_filter.rejected.is_some() {
             assert_eq!(explanation.chosen, None);
             assert!(explanation.nodes.is_empty());
@@ -189,10 +192,11 @@ fn explanations_equal_naive() {
                 assert_eq!(explained.rejections.len(), 1);
                 continue;
             }
-            let expected: Vec<&str> = schedule::all_rejections(&profile, &pod, node, &pre_filter.skip)
-                .iter()
-                .map(|verdict| verdict.plugin)
-                .collect();
+            let expected: Vec<&str> =
+                schedule::all_rejections(&profile, &twin.cluster, &pod, node, &pre_filter.skip)
+                    .iter()
+                    .map(|verdict| verdict.plugin)
+                    .collect();
             let actual: Vec<&str> = explained.rejections.iter().map(|r| r.plugin.as_str()).collect();
             assert_eq!(actual, expected, "{}", node.input.name);
         }

@@ -177,7 +177,7 @@ fn the_first_plugin_in_order_rejects() {
         ..node("n", &[])
     });
     let plugins = |skip: &BTreeSet<&'static str>| -> Vec<&'static str> {
-        all_rejections(&Profile::default(), &pod(&[("cpu", "1")]), &node, skip)
+        all_rejections(&Profile::default(), &NaiveCluster::default(), &pod(&[("cpu", "1")]), &node, skip)
             .iter()
             .map(|verdict| verdict.plugin)
             .collect()
