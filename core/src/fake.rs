@@ -6,6 +6,7 @@
 //! Names, keys and values come from small pools, so that things meet.
 
 mod rules;
+mod volumes;
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +20,8 @@ use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strate
 use crate::naive::schedule::Profile;
 use crate::naive::{NaiveCluster, NaiveNode};
 use crate::quantity::Quantity;
+
+pub use volumes::storage;
 
 /// Names a seed for replay.
 const SEED_VARIABLE: &str = "SCHEDLAB_SEED";
@@ -72,9 +75,13 @@ pub enum Feature {
     TerminatingPods,
     NominatedPods,
     DisruptionBudgets,
+    Claims,
+    EphemeralVolumes,
+    InlineDisks,
+    DeclaredFeatures,
 }
 
-const FEATURE_COUNT: usize = Feature::DisruptionBudgets as usize + 1;
+const FEATURE_COUNT: usize = Feature::DeclaredFeatures as usize + 1;
 
 /// A small seeded generator (splitmix64), with the seed's rates of features.
 #[derive(Clone, Debug)]
@@ -164,6 +171,9 @@ pub use rules::{add_nominations, add_objects, identified};
 /// around them and pods that wait for room.
 pub fn cluster(rng: &mut Rng, node_count: RangeInclusive<usize>) -> NaiveCluster {
     let mut cluster = NaiveCluster::new(nodes(rng, node_count));
+    for object in storage(rng) {
+        cluster.storage.put(object);
+    }
     let mut pod_count = 0;
     for NaiveNode { pods, .. } in &mut cluster.nodes {
         let pods_max = if rng.uses(Feature::OvercommittedNodes) { 20 } else { 3 };
@@ -213,6 +223,12 @@ pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
     }
     if rng.uses(Feature::Images) {
         node.images = (0..rng.range(1..=4)).map(|_| image(rng)).collect();
+    }
+    if rng.uses(Feature::DeclaredFeatures) {
+        node.declared_features = (0..rng.range(0..=3)).map(|_| word(rng, &DECLARED_FEATURES)).collect();
+        if rng.chance(80) {
+            node.declared_features.sort();
+        }
     }
     node
 }
@@ -280,6 +296,13 @@ pub fn bound_pod(rng: &mut Rng) -> PodInput {
             source: VolumeSourceInput::Image { reference: word(rng, &IMAGES) },
         });
     }
+    volumes::add(rng, &mut pod);
+    if rng.uses(Feature::DeclaredFeatures) {
+        pod.host_network = rng.chance(50);
+        pod.has_user_namespace = rng.chance(50);
+        pod.containers[0].may_restart_all = rng.chance(30);
+        pod.containers[0].has_bind_mount_options = rng.chance(20);
+    }
     if rng.uses(Feature::Resizes) {
         resize(rng, &mut pod);
     }
@@ -331,6 +354,12 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const IMAGES: [&str; 7] =
     ["web:1", "web", "web:latest", "db:9", "host:5000/tool", "host:5000/tool:latest", "huge:1"];
 const EXTENDED_RESOURCES: [&str; 3] = ["example.com/gpu", "acme.org/fpga", "kubernetes.io/thing"];
+const DECLARED_FEATURES: [&str; 4] = [
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeBindMountOptions",
+    "SomethingElse",
+];
 const HUGE_PAGES: [&str; 2] = ["hugepages-2Mi", "hugepages-1Gi"];
 const CPU: [&str; 9] = ["0", "1m", "10m", "100m", "250m", "500m", "1", "1500m", "3"];
 const CPU_ODD: [&str; 6] = ["1n", "100u", "0.3333", "1e-1", "33.3m", "2.0000001"];
@@ -632,8 +661,40 @@ mod tests {
     /// The generator is worth its name only if every plugin rejects, skips and tells nodes apart.
     #[test]
     fn every_outcome_occurs() {
+        #[rustfmt::skip]
+        let expected = [
+            "\"\" rejects all", "\"NodeAffinity\" rejects all",
+            "ImageLocality tells apart",
+            "InterPodAffinity Unschedulable", "InterPodAffinity UnschedulableAndUnresolvable",
+            "InterPodAffinity skips Filter", "InterPodAffinity skips Score", "InterPodAffinity tells apart",
+            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
+            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
+            "NodeName names nodes",
+            "NodePorts Unschedulable", "NodePorts skips Filter",
+            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
+            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
+            "NodeResourcesFit tells apart",
+            "NodeUnschedulable UnschedulableAndUnresolvable",
+            "PodTopologySpread Unschedulable", "PodTopologySpread UnschedulableAndUnresolvable",
+            "PodTopologySpread skips Filter", "PodTopologySpread skips Score", "PodTopologySpread tells apart",
+            "NodeDeclaredFeatures UnschedulableAndUnresolvable", "NodeDeclaredFeatures skips Filter",
+            "NodeVolumeLimits Unschedulable", "NodeVolumeLimits UnschedulableAndUnresolvable",
+            "NodeVolumeLimits skips Filter",
+            "VolumeRestrictions Unschedulable", "VolumeRestrictions skips Filter",
+            "\"VolumeRestrictions\" rejects all",
+            "VolumeBinding UnschedulableAndUnresolvable", "VolumeBinding skips Filter",
+            "\"VolumeBinding\" rejects all", "VolumeBinding tells apart",
+            "VolumeZone UnschedulableAndUnresolvable", "VolumeZone skips Filter",
+            "\"VolumeZone\" rejects all",
+            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
+        ];
+        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        for seed in 0..9000 {
+        // Some are rare; the search ends when all were seen.
+        for seed in 0..60_000 {
+            if seen.len() == expected.len() {
+                break;
+            }
             let (_, _, decision) = decide(&mut Rng::new(seed));
             for verdict in decision.rejected.values() {
                 seen.insert(format!("{} {:?}", verdict.plugin, verdict.code));
@@ -662,25 +723,6 @@ mod tests {
                 }
             }
         }
-        #[rustfmt::skip]
-        let expected = [
-            "\"\" rejects all", "\"NodeAffinity\" rejects all",
-            "ImageLocality tells apart",
-            "InterPodAffinity Unschedulable", "InterPodAffinity UnschedulableAndUnresolvable",
-            "InterPodAffinity skips Filter", "InterPodAffinity skips Score", "InterPodAffinity tells apart",
-            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
-            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
-            "NodeName names nodes",
-            "NodePorts Unschedulable", "NodePorts skips Filter",
-            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
-            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
-            "NodeResourcesFit tells apart",
-            "NodeUnschedulable UnschedulableAndUnresolvable",
-            "PodTopologySpread Unschedulable", "PodTopologySpread UnschedulableAndUnresolvable",
-            "PodTopologySpread skips Filter", "PodTopologySpread skips Score", "PodTopologySpread tells apart",
-            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
-        ];
-        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(seen, expected);
     }
 

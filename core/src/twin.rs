@@ -12,6 +12,7 @@ use crate::fake::{self, Feature, Rng};
 use crate::framework::plugin::Plugin;
 use crate::framework::profile::Profile;
 use crate::ids::{ClassId, PodId, PodUid};
+use crate::input::storage::{StorageInput, StorageKey};
 use crate::input::{HostPortInput, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::naive;
@@ -22,12 +23,17 @@ use crate::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
 use crate::naive::{NaiveCluster, NaiveNode, NaivePod};
 use crate::plugins::image_locality::ImageLocality;
 use crate::plugins::node_affinity::NodeAffinity;
+use crate::plugins::node_declared_features::NodeDeclaredFeatures;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy, Strategy};
 use crate::plugins::node_unschedulable::NodeUnschedulable;
+use crate::plugins::node_volume_limits::NodeVolumeLimits;
 use crate::plugins::taint_toleration::TaintToleration;
+use crate::plugins::volume_binding::VolumeBinding;
+use crate::plugins::volume_restrictions::VolumeRestrictions;
+use crate::plugins::volume_zone::VolumeZone;
 use crate::pods::PodState;
 use crate::snapshot::ports::HostPort;
 use crate::world::World;
@@ -66,6 +72,9 @@ impl Twin {
     /// every pod up for every question.
     pub(crate) fn random(rng: &mut Rng, node_count: usize) -> Twin {
         let mut twin = Twin::default();
+        for object in fake::storage(rng) {
+            twin.put_storage(object);
+        }
         for index in 0..node_count {
             twin.upsert_node(fake::node(rng, index));
             let pods_max = match node_count {
@@ -86,6 +95,18 @@ impl Twin {
 
     pub(crate) fn compile(&mut self, pod: &Arc<PodInput>) -> ClassId {
         self.world.compile(pod)
+    }
+
+    /// Adds an object of storage, or replaces it.
+    pub(crate) fn put_storage(&mut self, object: StorageInput) {
+        self.world.upsert_storage(&object);
+        self.cluster.storage.put(object);
+    }
+
+    /// Takes an object of storage out.
+    pub(crate) fn remove_storage(&mut self, key: &StorageKey) {
+        self.world.remove_storage(key);
+        self.cluster.storage.objects.remove(key);
     }
 
     /// Adds a node, with the pods that already name it, or replaces its attributes.
@@ -199,7 +220,7 @@ pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     profile
 }
 
-const ALL_PLUGINS: [&str; 8] = [
+const ALL_PLUGINS: [&str; 13] = [
     "NodeName",
     "NodeUnschedulable",
     "TaintToleration",
@@ -208,6 +229,11 @@ const ALL_PLUGINS: [&str; 8] = [
     "NodeResourcesFit",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "NodeDeclaredFeatures",
 ];
 
 pub(crate) fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
@@ -227,6 +253,9 @@ impl Plugin for FilterOnly {
     fn name(&self) -> &'static str {
         self.0.name()
     }
+    fn plan_version(&self, world: &World, class: &crate::class::PodClass) -> Option<u64> {
+        self.0.plan_version(world, class)
+    }
     fn as_filter(&self) -> Option<&dyn crate::framework::plugin::FilterPlugin> {
         self.0.as_filter()
     }
@@ -235,6 +264,9 @@ impl Plugin for FilterOnly {
 impl Plugin for ScoreOnly {
     fn name(&self) -> &'static str {
         self.0.name()
+    }
+    fn plan_version(&self, world: &World, class: &crate::class::PodClass) -> Option<u64> {
+        self.0.plan_version(world, class)
     }
     fn as_score(&self) -> Option<&dyn crate::framework::plugin::ScorePlugin> {
         self.0.as_score()
@@ -271,6 +303,11 @@ fn engine_plugin(name: &str, naive: &NaiveProfile, vocabulary: &mut Vocabulary) 
             Arc::new(NodeResourcesBalancedAllocation::over(&names, vocabulary))
         }
         "ImageLocality" => Arc::new(ImageLocality),
+        "VolumeRestrictions" => Arc::new(VolumeRestrictions),
+        "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
+        "VolumeBinding" => Arc::new(VolumeBinding::default()),
+        "VolumeZone" => Arc::new(VolumeZone::new(vocabulary)),
+        "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
         other => panic!("{other} is not a plugin"),
     }
 }
@@ -348,8 +385,9 @@ pub(crate) fn changed_node(rng: &mut Rng, old: &NodeInput) -> NodeInput {
     let index: usize = old.name[1..].parse().expect("nodes are named n<index>");
     let fresh = fake::node(rng, index);
     let mut node = old.clone();
-    match rng.range(0..=6) {
+    match rng.range(0..=7) {
         0 => node = fresh,
+        6 => node.declared_features = fresh.declared_features,
         1 => node.labels = fresh.labels,
         2 => node.taints = fresh.taints,
         3 => node.images = fresh.images,
@@ -362,7 +400,18 @@ pub(crate) fn changed_node(rng: &mut Rng, old: &NodeInput) -> NodeInput {
 
 /// A random step of a cluster's life that involves no decision. Node names go up to `n<last>`.
 pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive<usize>) {
-    match rng.range(0..=9) {
+    match rng.range(0..=12) {
+        10 | 11 => {
+            // One object of a whole new storage, so that its references have a chance to hold.
+            let objects = fake::storage(rng);
+            if !objects.is_empty() {
+                twin.put_storage(rng.pick(&objects).clone());
+            }
+        }
+        12 if !twin.cluster.storage.objects.is_empty() => {
+            let keys: Vec<StorageKey> = twin.cluster.storage.objects.keys().cloned().collect();
+            twin.remove_storage(rng.pick(&keys));
+        }
         0..=2 if !twin.placed.is_empty() => {
             let at = rng.range(0..=twin.placed.len() - 1);
             twin.displace(at);

@@ -6,7 +6,7 @@
 
 use crate::ids::{LabelSetId, Symbol};
 use crate::input::{Labels, NodeSelectorTermInput, RequirementInput};
-use crate::interner::Vocabulary;
+use crate::interner::{EMPTY, Vocabulary};
 use crate::resources::{is_name_part, is_qualified_name};
 
 /// What a requirement asks of one label.
@@ -113,7 +113,7 @@ impl FieldTest {
     fn matches(&self, node_name: Symbol) -> bool {
         let actual = match self.field {
             Field::Name => node_name,
-            Field::Absent => crate::interner::EMPTY,
+            Field::Absent => EMPTY,
         };
         (actual == self.value) == (self.expectation == Expectation::Equal)
     }
@@ -146,11 +146,12 @@ impl Term {
         Some(Term { labels, fields })
     }
 
-    /// Whether a node with this name and these labels matches.
+    /// Whether a node with this name and these labels matches. Without a name fields do not count.
+    /// Upstream: nodeaffinity.go `extractNodeFields`.
     #[must_use]
     pub fn matches(&self, name: Symbol, labels: LabelSetId, vocabulary: &Vocabulary) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(labels, vocabulary))
-            && self.fields.iter().all(|test| test.matches(name))
+            && (name == EMPTY || self.fields.iter().all(|test| test.matches(name)))
     }
 
     /// The term reads the node's name, not only its labels.

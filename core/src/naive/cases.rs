@@ -163,7 +163,7 @@ pub fn naive_filter(plugin: &str, case: &Case) -> Expected {
     }
     let state = FilterState::new(profile, cluster, pod);
     let verdict = |node: &NaiveNode| {
-        let verdict = super::schedule::filter(plugin, profile, pod, &state, node)?;
+        let verdict = super::schedule::filter(plugin, profile, cluster, pod, &state, node)?;
         Some((verdict.code, verdict.reasons.join(", ")))
     };
     Expected::Verdicts(cluster.nodes.iter().map(verdict).collect())

@@ -13,12 +13,14 @@ pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod names;
 pub mod node_affinity;
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_tree;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod nominated;
 pub mod pod_topology_spread;
 pub mod preemption;
@@ -26,9 +28,13 @@ pub mod queue;
 pub mod requests;
 pub mod schedule;
 pub mod selector;
+pub mod storage;
 pub mod taint_toleration;
 #[cfg(test)]
 mod testing;
+pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -37,6 +43,7 @@ use crate::input::{
     DisruptionBudgetInput, HostPortInput, Labels, NodeInput, PodInput, PodMeta, ServiceInput, WorkloadInput,
 };
 use image_locality::ImageStates;
+use storage::NaiveStorage;
 
 /// The highest score a plugin may give a node.
 pub const NODE_SCORE_MAX: i64 = 100;
@@ -118,6 +125,8 @@ pub struct NaiveCluster {
     pub nominated: Vec<NaivePod>,
     /// All disruption budgets.
     pub budgets: Vec<DisruptionBudgetInput>,
+    /// Volumes, claims and the objects around them.
+    pub storage: NaiveStorage,
 }
 
 impl NaiveCluster {

@@ -136,7 +136,7 @@ fn any_term_matches(terms: &[NodeSelectorTermInput], node: &NodeInput) -> bool {
 }
 
 /// Whether all of a term holds. An empty term, or one that cannot be read, matches nothing.
-fn term_matches(term: &NodeSelectorTermInput, node: &NodeInput) -> bool {
+pub(super) fn term_matches(term: &NodeSelectorTermInput, node: &NodeInput) -> bool {
     !is_empty(term)
         && is_readable(term)
         && term.match_expressions.iter().all(|requirement| label_matches(requirement, &node.labels))

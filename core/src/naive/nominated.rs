@@ -33,7 +33,7 @@ pub fn first_rejection(
 ) -> Option<Verdict> {
     let Search { profile, cluster, pod, skip, .. } = search;
     let first = |state: &FilterState, node: &NaiveNode| {
-        let rejections = all_rejections(profile, pod, state, node, skip);
+        let rejections = all_rejections(profile, cluster, pod, state, node, skip);
         rejections.into_iter().find(|verdict| plugins.contains(&verdict.plugin))
     };
     let nominated = nominated_before(cluster, pod, &node.input.name);

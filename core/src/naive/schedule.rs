@@ -14,8 +14,9 @@ use super::node_affinity::PreScore;
 use super::node_resources_fit::{FitArgs, ResourceSpec, default_resources};
 use super::{
     Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict, image_locality, inter_pod_affinity,
-    node_affinity, node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
-    node_unschedulable, nominated, normalize, normalize_reversed, pod_topology_spread, taint_toleration,
+    node_affinity, node_declared_features, node_name, node_ports, node_resources_balanced_allocation,
+    node_resources_fit, node_unschedulable, node_volume_limits, nominated, normalize, normalize_reversed,
+    pod_topology_spread, taint_toleration, volume_binding, volume_restrictions, volume_zone,
 };
 use crate::input::{NodeAffinityInput, PodInput};
 
@@ -128,13 +129,19 @@ impl Default for Profile {
                 node_affinity::NAME,
                 node_ports::NAME,
                 node_resources_fit::NAME,
+                volume_restrictions::NAME,
+                node_volume_limits::NAME,
+                volume_binding::NAME,
+                volume_zone::NAME,
                 pod_topology_spread::NAME,
                 inter_pod_affinity::NAME,
+                node_declared_features::NAME,
             ],
             score_plugins: vec![
                 (taint_toleration::NAME, 3),
                 (node_affinity::NAME, 2),
                 (node_resources_fit::NAME, 1),
+                (volume_binding::NAME, 1),
                 (pod_topology_spread::NAME, 2),
                 (inter_pod_affinity::NAME, 2),
                 (node_resources_balanced_allocation::NAME, 1),
@@ -249,6 +256,7 @@ impl<'a> Search<'a> {
 pub struct FilterState {
     spread: Option<pod_topology_spread::Counts>,
     inter_pod: inter_pod_affinity::Counts,
+    claims: volume_restrictions::ClaimUses,
 }
 
 impl FilterState {
@@ -265,6 +273,7 @@ impl FilterState {
             } else {
                 inter_pod_affinity::Counts::default()
             },
+            claims: volume_restrictions::claim_uses(cluster, pod),
         }
     }
 
@@ -274,6 +283,7 @@ impl FilterState {
             spread.add_pod(pod, added, &node.input);
         }
         self.inter_pod.add_pod(pod, added, &node.input);
+        self.claims.add_pod(added);
         node.add_pod(added.clone());
     }
 
@@ -283,6 +293,7 @@ impl FilterState {
             spread.remove_pod(pod, removed, &node.input);
         }
         self.inter_pod.remove_pod(pod, removed, &node.input);
+        self.claims.remove_pod(removed);
         node.remove_pod(removed);
     }
 }
@@ -352,6 +363,7 @@ pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput)
 #[must_use]
 pub fn all_rejections(
     profile: &Profile,
+    cluster: &NaiveCluster,
     pod: &PodInput,
     state: &FilterState,
     node: &NaiveNode,
@@ -361,7 +373,7 @@ pub fn all_rejections(
         .filter_plugins
         .iter()
         .filter(|plugin| !skip.contains(*plugin))
-        .filter_map(|plugin| filter(plugin, profile, pod, state, node))
+        .filter_map(|plugin| filter(plugin, profile, cluster, pod, state, node))
         .collect()
 }
 
@@ -391,6 +403,11 @@ pub(crate) fn pre_filter(
     pod: &PodInput,
 ) -> PreFilter {
     match plugin {
+        volume_restrictions::NAME => volume_restrictions::pre_filter(cluster, pod),
+        node_volume_limits::NAME => node_volume_limits::pre_filter(pod),
+        volume_binding::NAME => volume_binding::pre_filter(cluster, pod),
+        volume_zone::NAME => volume_zone::pre_filter(cluster, pod),
+        node_declared_features::NAME => node_declared_features::pre_filter(pod),
         node_name::NAME => node_name::pre_filter(pod),
         node_affinity::NAME => node_affinity::pre_filter(pod, profile.added_affinity.as_ref()),
         node_ports::NAME => node_ports::pre_filter(pod),
@@ -408,11 +425,17 @@ pub(crate) fn pre_filter(
 pub(crate) fn filter(
     plugin: &str,
     profile: &Profile,
+    cluster: &NaiveCluster,
     pod: &PodInput,
     state: &FilterState,
     node: &NaiveNode,
 ) -> Option<Verdict> {
     match plugin {
+        volume_restrictions::NAME => volume_restrictions::filter(&state.claims, pod, node),
+        node_volume_limits::NAME => node_volume_limits::filter(cluster, pod, node),
+        volume_binding::NAME => volume_binding::filter(cluster, pod, node),
+        volume_zone::NAME => volume_zone::filter(cluster, pod, node),
+        node_declared_features::NAME => node_declared_features::filter(pod, node),
         node_name::NAME => node_name::filter(pod, node),
         node_unschedulable::NAME => node_unschedulable::filter(pod, node),
         taint_toleration::NAME => taint_toleration::filter(pod, node),
@@ -593,6 +616,7 @@ pub(crate) fn score(
         inter_pod_affinity::NAME => {
             state.inter_pod.as_ref().map_or(0, |weights| inter_pod_affinity::score(weights, &node.input))
         }
+        volume_binding::NAME => volume_binding::score(cluster, pod, node),
         _ => panic!("{plugin} has no naive Score"),
     }
 }

@@ -47,7 +47,10 @@ impl Case<'_> {
         let nodes = &self.twin.cluster.nodes;
         let (profile, pod) = (self.profile, &self.class.input);
         let state = schedule::FilterState::new(profile, &self.twin.cluster, pod);
-        nodes.iter().map(|node| schedule::filter(plugin, profile, pod, &state, node)).collect()
+        nodes
+            .iter()
+            .map(|node| schedule::filter(plugin, profile, &self.twin.cluster, pod, &state, node))
+            .collect()
     }
 
     fn check_pre_filter(&self, name: &str, plugin: &dyn FilterPlugin) {
@@ -195,7 +198,7 @@ fn explanations_equal_naive() {
                 continue;
             }
             let expected: Vec<&str> =
-                schedule::all_rejections(&profile, &pod, &state, node, &pre_filter.skip)
+                schedule::all_rejections(&profile, &twin.cluster, &pod, &state, node, &pre_filter.skip)
                     .iter()
                     .map(|verdict| verdict.plugin)
                     .collect();

@@ -177,9 +177,13 @@ fn the_first_plugin_in_order_rejects() {
         ..node("n", &[])
     });
     let plugins = |skip: &BTreeSet<&'static str>| -> Vec<&'static str> {
+        let cluster = NaiveCluster::default();
         let (profile, pod) = (Profile::default(), pod(&[("cpu", "1")]));
-        let state = FilterState::new(&profile, &NaiveCluster::default(), &pod);
-        all_rejections(&profile, &pod, &state, &node, skip).iter().map(|verdict| verdict.plugin).collect()
+        let state = FilterState::new(&profile, &cluster, &pod);
+        all_rejections(&profile, &cluster, &pod, &state, &node, skip)
+            .iter()
+            .map(|verdict| verdict.plugin)
+            .collect()
     };
     assert_eq!(plugins(&BTreeSet::new()), ["NodeUnschedulable", "TaintToleration", "NodeResourcesFit"]);
     assert_eq!(plugins(&BTreeSet::from(["NodeUnschedulable"])), ["TaintToleration", "NodeResourcesFit"]);

@@ -205,7 +205,10 @@ impl ScorePlugin for VolumeBinding {
         let Ok(Some(claims)) = claims(world, class) else { return };
         let search = Search::new(world, &claims);
         for (&row, score) in rows.iter().zip(scores) {
-            *score = self.score_of(&use_by_class(world, &search.on_row(row as usize)));
+            let found = search.on_row(row as usize);
+            if found.fits() {
+                *score = self.score_of(&use_by_class(world, &found));
+            }
         }
     }
 }

@@ -259,7 +259,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Volumes are compared with labels only: a field requirement sees a node without a name.
+/// Volumes are compared with labels only: without a node's name, field requirements do not count.
 fn matches(world: &World, affinity: Option<&NodeSelector>, labels: LabelSetId) -> bool {
     affinity.is_none_or(|selector| selector.matches(EMPTY, labels, &world.vocabulary))
 }
