@@ -78,7 +78,12 @@ impl Rng {
     #[must_use]
     pub fn new(seed: u64) -> Rng {
         let mut rng = Rng { state: seed, rates_percent: [0; FEATURE_COUNT] };
-        rng.rates_percent = [(); FEATURE_COUNT].map(|()| *rng.pick(&RATES_PERCENT));
+        // Some seeds leave most features out, so that what little is left decides.
+        let dropped_percent = if rng.chance(40) { 75 } else { 0 };
+        rng.rates_percent = [(); FEATURE_COUNT].map(|()| {
+            let rate = *rng.pick(&RATES_PERCENT);
+            if rng.chance(dropped_percent) { 0 } else { rate }
+        });
         rng
     }
 

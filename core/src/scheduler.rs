@@ -14,16 +14,21 @@ use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::PreEnqueuePlugin;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
-use crate::ids::{ClassId, NodeId, PodId, PodUid};
-use crate::input::storage::{StorageInput, StorageKey};
+use crate::ids::{ClaimId, ClassId, NodeId, PodId, PodUid, VolumeId};
+use crate::input::storage::{ClaimRefInput, StorageInput, StorageKey};
 use crate::input::{NodeInput, PodInput};
+use crate::plugins::volume_binding::decide_volumes;
 use crate::pods::{NO_TICKET, PodState};
 use crate::queue::active::{ActiveQueue, Ticket};
+use crate::storage::VolumeDecision;
 use crate::world::World;
 
 /// What the scheduler wants done at the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApiCall {
+    /// PreBind of VolumeBinding: comes right before the [`ApiCall::Bind`] of the same pod, which is
+    /// to be sent only when this succeeded.
+    BindVolumes(Box<VolumeWrites>),
     /// `POST pods/binding`.
     Bind {
         /// The pod.
@@ -38,6 +43,38 @@ pub enum ApiCall {
         /// The condition's message.
         message: Arc<str>,
     },
+}
+
+/// What is to be written before a pod with open claims is bound.
+/// Upstream: volumebinding/binder.go `bindAPIUpdate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeWrites {
+    /// The pod.
+    pub pod: PodUid,
+    /// Volumes that get a `spec.claimRef`.
+    pub bindings: Vec<ClaimRefWrite>,
+    /// Claims that get the annotation `volume.kubernetes.io/selected-node`.
+    pub provisions: Vec<SelectedNodeWrite>,
+}
+
+/// `PUT persistentvolumes`: the volume is bound to the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRefWrite {
+    /// The volume.
+    pub volume: String,
+    /// The claim.
+    pub claim: ClaimRefInput,
+}
+
+/// `PUT persistentvolumeclaims`: the claim is to be provisioned on the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectedNodeWrite {
+    /// The claim's namespace.
+    pub namespace: String,
+    /// The claim's name.
+    pub name: String,
+    /// The node.
+    pub node: String,
 }
 
 /// What the API says about a pod.
@@ -114,6 +151,8 @@ pub struct Scheduler {
     calls: Vec<ApiCall>,
     conditions: Conditions,
     counts: PodCounts,
+    /// Volumes taken for pods that are assumed.
+    reserved: FxHashMap<PodUid, VolumeDecision>,
 }
 
 /// Condition messages by id, so that a pod's row can say which one it carries.
@@ -162,6 +201,7 @@ impl Scheduler {
             calls: Vec::new(),
             conditions: Conditions::default(),
             counts: PodCounts::default(),
+            reserved: FxHashMap::default(),
         }
     }
 
@@ -283,6 +323,7 @@ impl Scheduler {
             }
             self.world.place(pod, node);
         }
+        self.reserved.remove(&update.uid);
         self.move_to(pod, PodState::Bound);
     }
 
@@ -294,6 +335,7 @@ impl Scheduler {
         if was_placed {
             self.world.displace(pod);
         }
+        self.unreserve(uid);
         *self.counts.of(row.state) -= 1;
         self.world.pods_mut().remove(pod);
         if was_placed {
@@ -307,10 +349,33 @@ impl Scheduler {
         if self.world.pods().get(pod).state != PodState::Assumed {
             return;
         }
+        self.unreserve(uid);
         self.world.displace(pod);
         self.move_to(pod, PodState::Queued);
         self.push(pod, now_ns);
         self.wake(now_ns);
+    }
+
+    /// Takes the volumes that the pod gets on the node, and asks for them to be written.
+    fn reserve(&mut self, pod: PodUid, class: ClassId, row: usize) {
+        let class = self.world.class(class);
+        if class.volumes.claims.is_empty() {
+            return;
+        }
+        let decision = decide_volumes(&self.world, class, row);
+        if decision.is_empty() {
+            return;
+        }
+        let node = self.world.nodes().columns().id[row];
+        self.calls.push(ApiCall::BindVolumes(Box::new(volume_writes(&self.world, pod, &decision, node))));
+        self.world.assume_volumes(&decision, node);
+        self.reserved.insert(pod, decision);
+    }
+
+    fn unreserve(&mut self, pod: PodUid) {
+        if let Some(decision) = self.reserved.remove(&pod) {
+            self.world.revert_volumes(&decision);
+        }
     }
 
     /// Tries the next pod.
@@ -323,6 +388,7 @@ impl Scheduler {
         match self.engine.decide(&self.world, &self.profile, class, probe) {
             Decision::Chosen(choice) => {
                 let node = self.world.nodes().columns().id[choice.row];
+                self.reserve(uid, class, choice.row);
                 self.world.place(pod, node);
                 self.move_to(pod, PodState::Assumed);
                 self.calls.push(ApiCall::Bind { pod: uid, node });
@@ -431,6 +497,35 @@ impl Scheduler {
         let old = std::mem::replace(&mut row.state, state);
         *self.counts.of(old) -= 1;
         *self.counts.of(state) += 1;
+    }
+}
+
+fn volume_writes(world: &World, pod: PodUid, decision: &VolumeDecision, node: NodeId) -> VolumeWrites {
+    let storage = world.storage();
+    let text = |symbol| world.vocabulary.symbols.text(symbol).to_owned();
+    let binding = |&(claim, volume): &(ClaimId, VolumeId)| {
+        let claim = storage.claim_ref(claim);
+        ClaimRefWrite {
+            volume: text(storage.volume_name(volume)),
+            claim: ClaimRefInput {
+                namespace: text(claim.namespace),
+                name: text(claim.name),
+                uid: text(claim.uid),
+            },
+        }
+    };
+    let provision = |&claim: &ClaimId| {
+        let (namespace, name) = storage.claim_name(claim);
+        SelectedNodeWrite {
+            namespace: text(namespace),
+            name: text(name),
+            node: world.node_name(node).to_owned(),
+        }
+    };
+    VolumeWrites {
+        pod,
+        bindings: decision.bindings.iter().map(binding).collect(),
+        provisions: decision.provisions.iter().map(provision).collect(),
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use schedlab_core::ids::{ClassId, NodeId};
+use schedlab_core::input::storage::StorageKey;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 
-use crate::api::{Api, EventKind, NodeNameId, PodRow, SpecId, WatchEvent, WatchedObject};
+use crate::api::{Api, EventKind, GenericObject, NodeNameId, PodRow, SpecId, WatchEvent, WatchedObject};
+use crate::convert::{storage_input, storage_kind};
 
 /// Feeds watch events to a scheduler.
 #[derive(Debug, Default)]
@@ -35,8 +37,18 @@ impl Bridge {
             }
             (WatchedObject::Node(node), EventKind::Deleted) => scheduler.on_node_removed(&node.input.name),
             (WatchedObject::Node(node), _) => scheduler.on_node(&node.input, now_ns),
-            // No plugin reads other kinds yet.
-            (WatchedObject::Other(_), _) => {}
+            (WatchedObject::Other(object), EventKind::Deleted) => {
+                if let Some(key) = storage_key(object) {
+                    scheduler.on_storage_removed(&key, now_ns);
+                }
+            }
+            (WatchedObject::Other(object), _) => {
+                // The store takes such objects as they come. One that cannot be read is as good as
+                // absent: upstream's informer drops it, too.
+                if let Ok(Some(input)) = storage_input(object) {
+                    scheduler.on_storage(&input, now_ns);
+                }
+            }
         }
     }
 
@@ -56,6 +68,16 @@ impl Bridge {
         let known = slot(&mut self.name_of_node, node.index());
         *known.get_or_insert_with(|| api.node_name_id(scheduler.world().node_name(node)))
     }
+}
+
+/// What an object is called, if it is one of storage.
+fn storage_key(object: &GenericObject) -> Option<StorageKey> {
+    let kind = storage_kind(&object.api_version, &object.kind)?;
+    Some(StorageKey {
+        kind,
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    })
 }
 
 fn slot<T: Clone>(table: &mut Vec<Option<T>>, at: usize) -> &mut Option<T> {

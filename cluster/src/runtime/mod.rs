@@ -13,6 +13,7 @@
 
 mod bridge;
 pub mod record;
+mod volumes;
 mod wall;
 
 pub use bridge::Bridge;

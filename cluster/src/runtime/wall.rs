@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
+use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step, VolumeWrites};
 
 use super::bridge::Bridge;
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use super::volumes;
 use crate::api::{
     Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Watch,
 };
@@ -197,6 +198,8 @@ struct Batch {
     binds: Vec<Binding>,
     created_ns: Vec<u64>,
     conditions: Vec<(PodUid, Arc<str>)>,
+    /// Written before the pods are bound.
+    volumes: Vec<VolumeWrites>,
 }
 
 /// The scheduler thread.
@@ -268,6 +271,7 @@ impl<C: CycleRecorder> Driver<C> {
             binds: Vec::with_capacity(calls.len()),
             created_ns: Vec::with_capacity(calls.len()),
             conditions: Vec::new(),
+            volumes: Vec::new(),
         };
         for call in calls.drain(..) {
             match call {
@@ -279,6 +283,7 @@ impl<C: CycleRecorder> Driver<C> {
                     batch.created_ns.push(created_ns);
                 }
                 ApiCall::SetUnschedulable { pod, message } => batch.conditions.push((pod, message)),
+                ApiCall::BindVolumes(writes) => batch.volumes.push(*writes),
             }
         }
         let count = (batch.binds.len() + batch.conditions.len()) as u64;
@@ -321,8 +326,9 @@ impl<B: BindRecorder> Binder<B> {
     fn run(mut self) -> B {
         let mut results = Vec::new();
         let mut bound = Vec::new();
-        while let Ok(batch) = self.batches.recv() {
-            let mut failed = 0;
+        while let Ok(mut batch) = self.batches.recv() {
+            let count = (batch.binds.len() + batch.conditions.len()) as u64;
+            let mut failed = self.write_volumes(&mut batch);
             if !batch.binds.is_empty() {
                 self.recorder.binds_begin();
                 results.clear();
@@ -344,10 +350,27 @@ impl<B: BindRecorder> Binder<B> {
             }
             failed += self.patch(&batch.conditions, &mut results);
             self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
-            let count = (batch.binds.len() + batch.conditions.len()) as u64;
             self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
         }
         self.recorder
+    }
+
+    /// Writes the bindings of volumes. A pod whose volumes could not be bound is not bound either.
+    fn write_volumes(&self, batch: &mut Batch) -> u64 {
+        let mut failed = 0;
+        for writes in &batch.volumes {
+            if volumes::write(self.api.as_ref(), writes).is_ok() {
+                continue;
+            }
+            failed += 1;
+            let at = batch.binds.iter().position(|binding| binding.pod == writes.pod);
+            if let Some(at) = at {
+                batch.binds.remove(at);
+                batch.created_ns.remove(at);
+            }
+            let _ = self.failures.send(writes.pod);
+        }
+        failed
     }
 
     fn patch(&self, conditions: &[(PodUid, Arc<str>)], results: &mut Vec<Result<(), ApiError>>) -> u64 {

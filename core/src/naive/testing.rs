@@ -93,10 +93,10 @@ pub(super) mod storage {
     }
 
     pub(in super::super) fn pod_with(sources: &[VolumeSourceInput]) -> PodInput {
-        let volumes = sources.iter().enumerate().map(|(at, source)| VolumeInput {
-            name: format!("v{at}"),
-            source: source.clone(),
-        });
+        let volumes = sources
+            .iter()
+            .enumerate()
+            .map(|(at, source)| VolumeInput { name: format!("v{at}"), source: source.clone() });
         PodInput { namespace: "ns".to_owned(), volumes: volumes.collect(), ..Default::default() }
     }
 
@@ -139,12 +139,19 @@ pub(super) mod storage {
         }
     }
 
-    pub(in super::super) fn on_nodes(mut volume: PersistentVolumeInput, key: &str, value: &str) -> PersistentVolumeInput {
+    pub(in super::super) fn on_nodes(
+        mut volume: PersistentVolumeInput,
+        key: &str,
+        value: &str,
+    ) -> PersistentVolumeInput {
         volume.node_affinity = Some(vec![term(&[requirement(key, "In", &[value])])]);
         volume
     }
 
-    pub(in super::super) fn kept_for(mut volume: PersistentVolumeInput, claim: &str) -> PersistentVolumeInput {
+    pub(in super::super) fn kept_for(
+        mut volume: PersistentVolumeInput,
+        claim: &str,
+    ) -> PersistentVolumeInput {
         volume.claim_ref = Some(ClaimRefInput {
             namespace: "ns".to_owned(),
             name: claim.to_owned(),

@@ -15,6 +15,7 @@ mod nodes;
 mod objects;
 mod outcome;
 mod pods;
+mod volumes;
 mod wait;
 
 use std::collections::BTreeMap;

@@ -119,8 +119,8 @@ fn limit_cases() {
         node.pods = case.placed;
         let cluster = cluster([objects(), case.more].concat(), node);
         assert_eq!(pre_filter(&case.wanted), PreFilter::AllNodes, "case: {}", case.name);
-        let expected = (!case.fits)
-            .then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"));
+        let expected =
+            (!case.fits).then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"));
         assert_eq!(filter(&cluster, &case.wanted, &cluster.nodes[0]), expected, "case: {}", case.name);
     }
 }

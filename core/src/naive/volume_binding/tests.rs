@@ -78,9 +78,7 @@ fn pre_filter_cases() {
         let pod = pod_with(&sources.iter().map(VolumeSource::input).collect::<Vec<_>>());
         let expected = match reason {
             None => PreFilter::AllNodes,
-            Some(reason) => {
-                PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason))
-            }
+            Some(reason) => PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
         };
         assert_eq!(pre_filter(&cluster, &pod), expected, "case: {name}");
     }
@@ -112,7 +110,8 @@ fn matching_cases() {
         volume
     };
     let mut selecting = open("c");
-    selecting.selector = Some(LabelSelectorInput { match_labels: labels(&[("k", "v")]), ..Default::default() });
+    selecting.selector =
+        Some(LabelSelectorInput { match_labels: labels(&[("k", "v")]), ..Default::default() });
     let mut labelled = local("v2", 7);
     labelled.labels = labels(&[("k", "v")]);
     struct Case {
@@ -180,7 +179,8 @@ fn provisioning_cases() {
     };
     let mut publishing = driver("csi");
     publishing.has_storage_capacity = true;
-    let room = |bytes, zone| vec![publishing.clone().into(), capacity("wait", bytes, zone).into(), open("c").into()];
+    let room =
+        |bytes, zone| vec![publishing.clone().into(), capacity("wait", bytes, zone).into(), open("c").into()];
     let at_most = |bytes: i64| {
         let mut capacity = capacity("wait", Some(100), "a");
         capacity.maximum_volume_size = Some(Quantity::from_units(bytes));

@@ -38,8 +38,7 @@ fn zone_cases() {
         let pod = pod_with(&[uses("c")]);
         assert_eq!(pre_filter(&cluster, &pod), PreFilter::AllNodes, "case: {}", case.name);
         let reason = "node(s) had no available volume zone";
-        let expected =
-            (!case.fits).then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
+        let expected = (!case.fits).then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
         assert_eq!(filter(&cluster, &pod, &cluster.nodes[0]), expected, "case: {}", case.name);
     }
 }
@@ -68,9 +67,8 @@ fn claims_must_be_bound_or_wait() {
         ],
         empty(node("n", &[])),
     );
-    let rejects = |reason: &str| {
-        PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason))
-    };
+    let rejects =
+        |reason: &str| PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
     #[rustfmt::skip]
     let cases = [
         ("no volumes", pod_with(&[]), PreFilter::Skip),
