@@ -117,6 +117,12 @@ impl Rng {
         &choices[self.range(0..=choices.len() - 1)]
     }
 
+    /// Whether the seed uses a feature at all.
+    #[must_use]
+    pub fn may_use(&self, feature: Feature) -> bool {
+        self.rates_percent[feature as usize] > 0
+    }
+
     /// Whether to use a feature here, at the seed's rate.
     pub fn uses(&mut self, feature: Feature) -> bool {
         let percent = self.rates_percent[feature as usize];
@@ -293,6 +299,7 @@ pub fn profile(rng: &mut Rng) -> Profile {
         profile.fit.ignored_resource_groups.insert(group);
     }
     profile.balanced_resources = resource_specs(rng);
+    profile.balanced_volumes = rng.chance(25);
     if rng.chance(30) {
         profile.added_affinity = Some(NodeAffinityInput {
             required: rng.chance(50).then(|| vec![readable_term(rng), readable_term(rng)]),
@@ -625,7 +632,7 @@ mod tests {
     #[test]
     fn every_outcome_occurs() {
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        for seed in 0..3000 {
+        for seed in 0..8000 {
             let (_, _, decision) = decide(&mut Rng::new(seed));
             for verdict in decision.rejected.values() {
                 seen.insert(format!("{} {:?}", verdict.plugin, verdict.code));

@@ -22,7 +22,8 @@ const MODES: [&str; 6] =
 /// Objects of storage: none for many seeds.
 pub fn storage(rng: &mut Rng) -> Vec<StorageInput> {
     let mut objects = Vec::new();
-    if ![Feature::Claims, Feature::Claims, Feature::InlineDisks].map(|it| rng.uses(it)).contains(&true) {
+    let features = [Feature::Claims, Feature::EphemeralVolumes, Feature::InlineDisks];
+    if !features.iter().any(|&feature| rng.may_use(feature)) {
         return objects;
     }
     for name in ["wait", "local", "now", "room", "in-tree"] {
@@ -52,7 +53,7 @@ pub fn storage(rng: &mut Rng) -> Vec<StorageInput> {
     }
     for namespace in NAMESPACES {
         for name in ["c0", "c1", "c2", "c3", "c4", "p0-e0", "p1-e0"] {
-            if rng.chance(90) {
+            if rng.chance(98) {
                 objects.push(StorageInput::PersistentVolumeClaim(claim(rng, namespace, name)));
             }
         }
@@ -81,8 +82,8 @@ pub(super) fn add(rng: &mut Rng, pod: &mut PodInput) {
             put(format!("c{at}"), VolumeSourceInput::Claim { claim_name, read_only: rng.chance(20) });
         }
     }
-    if rng.uses(Feature::EphemeralVolumes) && rng.chance(30) {
-        let pod_name = word(rng, &["p0", "p0", "p1", "p2"]);
+    if rng.uses(Feature::EphemeralVolumes) && rng.chance(20) {
+        let pod_name = word(rng, &["p0", "p0", "p0", "p1", "p1", "p2"]);
         put(
             "e0".to_owned(),
             VolumeSourceInput::Ephemeral { pod_name, pod_uid: word(rng, &["u0", "u0", "u1"]) },
