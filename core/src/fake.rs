@@ -679,13 +679,25 @@ mod tests {
             "VolumeRestrictions Unschedulable", "VolumeRestrictions skips Filter",
             "\"VolumeRestrictions\" rejects all",
             "VolumeBinding UnschedulableAndUnresolvable", "VolumeBinding skips Filter",
-            "\"VolumeBinding\" rejects all", "VolumeBinding tells apart",
+            "\"VolumeBinding\" rejects all",
             "VolumeZone UnschedulableAndUnresolvable", "VolumeZone skips Filter",
             "\"VolumeZone\" rejects all",
             "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
         ];
         let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(seen, expected);
+    }
+
+    /// Few pods with open claims have several feasible nodes, so this asks the plugin alone.
+    #[test]
+    fn storage_tells_nodes_apart() {
+        let differ = (0..3000).any(|seed| {
+            let (cluster, pod, _) = decide(&mut Rng::new(seed));
+            let score = |node| crate::naive::volume_binding::score(&cluster, &pod, node);
+            let scores: BTreeSet<i64> = cluster.nodes.iter().map(score).collect();
+            scores.len() > 2
+        });
+        assert!(differ, "VolumeBinding scores all nodes of every cluster the same, or just some with 0");
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn zone_term(rng: &mut Rng) -> NodeSelectorTermInput {
     let zones = [*rng.pick(&ZONE_VALUES), *rng.pick(&ZONE_VALUES)];
     let expression = match rng.range(0..=2) {
         0 => requirement("disk", "In", &[*rng.pick(&LABEL_VALUES), "a"]),
-        _ => requirement(*rng.pick(&ZONE_KEYS), "In", &zones),
+        _ => requirement(&word(rng, &ZONE_KEYS), "In", &zones),
     };
     NodeSelectorTermInput { match_expressions: vec![expression], match_fields: Vec::new() }
 }
@@ -177,7 +177,7 @@ fn label_selector(rng: &mut Rng, key: &str, values: &[&str]) -> LabelSelectorInp
         1 => selector.match_expressions = vec![requirement(key, "Exists", &[])],
         2 => {
             selector.match_expressions =
-                vec![requirement(key, *rng.pick(&["NotIn", "Gt", "In"]), &values[..1])]
+                vec![requirement(key, &word(rng, &["NotIn", "Gt", "In"]), &values[..1])]
         }
         _ => {
             selector.match_labels.insert(key.to_owned(), word(rng, values));
@@ -188,7 +188,7 @@ fn label_selector(rng: &mut Rng, key: &str, values: &[&str]) -> LabelSelectorInp
 
 fn capacity(rng: &mut Rng, index: usize) -> StorageCapacityInput {
     let size =
-        |rng: &mut Rng| rng.chance(80).then(|| quantity(*rng.pick(&["0", "4Gi", "12Gi", "30Gi", "100Gi"])));
+        |rng: &mut Rng| rng.chance(80).then(|| quantity(&word(rng, &["0", "4Gi", "12Gi", "30Gi", "100Gi"])));
     StorageCapacityInput {
         namespace: "default".to_owned(),
         name: format!("room{index}"),
@@ -204,7 +204,7 @@ fn volume_name(rng: &mut Rng) -> String {
 }
 
 fn pick_size(rng: &mut Rng) -> Quantity {
-    quantity(*rng.pick(&SIZES))
+    quantity(&word(rng, &SIZES))
 }
 
 fn volume(rng: &mut Rng, name: &str) -> PersistentVolumeInput {
