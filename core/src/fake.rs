@@ -688,18 +688,6 @@ mod tests {
         assert_eq!(seen, expected);
     }
 
-    /// Few pods with open claims have several feasible nodes, so this asks the plugin alone.
-    #[test]
-    fn storage_tells_nodes_apart() {
-        let differ = (0..3000).any(|seed| {
-            let (cluster, pod, _) = decide(&mut Rng::new(seed));
-            let score = |node| crate::naive::volume_binding::score(&cluster, &pod, node);
-            let scores: BTreeSet<i64> = cluster.nodes.iter().map(score).collect();
-            scores.len() > 2
-        });
-        assert!(differ, "VolumeBinding scores all nodes of every cluster the same, or just some with 0");
-    }
-
     #[test]
     fn a_failing_seed_says_how_to_replay_it() {
         if std::env::var(SEED_VARIABLE).is_ok() {
