@@ -95,7 +95,12 @@ impl Rng {
     #[must_use]
     pub fn new(seed: u64) -> Rng {
         let mut rng = Rng { state: seed, rates_percent: [0; FEATURE_COUNT] };
-        rng.rates_percent = [(); FEATURE_COUNT].map(|()| *rng.pick(&RATES_PERCENT));
+        // Some seeds leave most features out, so that what little is left decides.
+        let dropped_percent = if rng.chance(40) { 75 } else { 0 };
+        rng.rates_percent = [(); FEATURE_COUNT].map(|()| {
+            let rate = *rng.pick(&RATES_PERCENT);
+            if rng.chance(dropped_percent) { 0 } else { rate }
+        });
         rng
     }
 
@@ -134,6 +139,12 @@ impl Rng {
     /// When there are none.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.range(0..=choices.len() - 1)]
+    }
+
+    /// Whether the seed uses a feature at all.
+    #[must_use]
+    pub fn may_use(&self, feature: Feature) -> bool {
+        self.rates_percent[feature as usize] > 0
     }
 
     /// Whether to use a feature here, at the seed's rate.
@@ -329,6 +340,7 @@ pub fn profile(rng: &mut Rng) -> Profile {
     profile.balanced_resources = resource_specs(rng);
     profile.spread_defaulting = rules::defaulting(rng);
     profile.inter_pod = rules::inter_pod_args(rng);
+    profile.balanced_volumes = rng.chance(25);
     if rng.chance(30) {
         profile.added_affinity = Some(NodeAffinityInput {
             required: rng.chance(50).then(|| vec![readable_term(rng), readable_term(rng)]),

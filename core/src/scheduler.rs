@@ -20,6 +20,7 @@ mod host;
 mod nomination;
 mod preempt;
 mod status;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::PodInput;
 use crate::interner::Vocabulary;
+use crate::plugins::volume_binding::VolumeBinding;
 use crate::queue::event::NodeState;
 use crate::queue::hints::HintTable;
 use crate::queue::interest::Interest;
@@ -44,6 +46,7 @@ use crate::world::World;
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
 pub use gates::{FeatureGates, GateError};
 pub use status::{PodCounts, Standing};
+pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes};
 
 use conditions::Conditions;
 use host::GateReport;
@@ -136,19 +139,17 @@ struct ProfileParts {
     profile: Profile,
     hints: HintTable,
     interest: Interest,
-    /// Nothing happens between assuming and binding, and nobody waits for the binding's success.
+    /// Nothing happens between assuming and binding, but for pods with volumes, and nobody waits for
+    /// the binding's success.
     is_plain: bool,
 }
 
 impl ProfileParts {
     fn of(profile: Profile) -> ProfileParts {
-        let between = [
-            ExtensionPoint::Reserve,
-            ExtensionPoint::Permit,
-            ExtensionPoint::PreBind,
-            ExtensionPoint::PostBind,
-        ];
-        let is_plain = between.iter().all(|&point| profile.at(point).is_empty());
+        let between = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
+        let prepares_volumes_only =
+            profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == VolumeBinding::NAME);
+        let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
         let hints = HintTable::of(&profile);
         ProfileParts { interest: hints.interest(), hints, is_plain, profile }
     }

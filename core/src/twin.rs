@@ -300,7 +300,8 @@ fn engine_plugin(name: &str, naive: &NaiveProfile, vocabulary: &mut Vocabulary) 
         "NodeResourcesFit" => Arc::new(fit(naive, vocabulary)),
         "NodeResourcesBalancedAllocation" => {
             let names: Vec<&str> = naive.balanced_resources.iter().map(|spec| spec.name.as_str()).collect();
-            Arc::new(NodeResourcesBalancedAllocation::over(&names, vocabulary))
+            let plugin = NodeResourcesBalancedAllocation::over(&names, vocabulary);
+            Arc::new(if naive.balanced_volumes { plugin.counting_volumes() } else { plugin })
         }
         "ImageLocality" => Arc::new(ImageLocality),
         "VolumeRestrictions" => Arc::new(VolumeRestrictions),

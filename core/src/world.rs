@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::class::{ClassTable, PodClass};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
@@ -10,6 +12,7 @@ use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::nominations::{Nomination, Nominations};
 use crate::owners::Owners;
+use crate::plugins::volume_binding::decide_volumes;
 use crate::pods::PodTable;
 use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
@@ -32,6 +35,8 @@ pub struct World {
     owners: Owners,
     budgets: Budgets,
     storage: Storage,
+    /// Taken for pods that are assumed.
+    volumes_of_pods: FxHashMap<PodUid, VolumeDecision>,
     thoughts: Thoughts,
 }
 
@@ -347,6 +352,39 @@ impl World {
     /// Gives volumes back that the pod does not get after all.
     pub fn revert_volumes(&mut self, decision: &VolumeDecision) {
         self.storage.revert(decision);
+    }
+
+    /// Takes the volumes that a pod gets on a row, if it has open claims.
+    pub(crate) fn reserve_volumes(&mut self, pod: PodUid, class: ClassId, row: usize) {
+        let class = self.classes.get(class);
+        if class.volumes.claims.is_empty() {
+            return;
+        }
+        let decision = decide_volumes(self, class, row);
+        if !decision.is_empty() {
+            let node = self.nodes.columns().id[row];
+            self.assume_volumes(&decision, node);
+            self.volumes_of_pods.insert(pod, decision);
+        }
+    }
+
+    /// Gives back what was taken for a pod that is not bound after all.
+    pub(crate) fn unreserve_volumes(&mut self, pod: PodUid) {
+        if let Some(decision) = self.volumes_of_pods.remove(&pod) {
+            self.revert_volumes(&decision);
+        }
+    }
+
+    /// The pod is bound: the API says from now on what its claims are.
+    pub(crate) fn forget_volumes(&mut self, pod: PodUid) {
+        self.volumes_of_pods.remove(&pod);
+    }
+
+    /// What was taken for a pod that is on its way to a node.
+    #[inline]
+    #[must_use]
+    pub fn volumes_of(&self, pod: PodUid) -> Option<&VolumeDecision> {
+        if self.volumes_of_pods.is_empty() { None } else { self.volumes_of_pods.get(&pod) }
     }
 
     /// Puts node rows into list order; to be called before rows are read.

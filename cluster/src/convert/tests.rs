@@ -9,7 +9,7 @@ use schedlab_core::input::{
 use schedlab_core::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::{node_input, pod_input};
+use super::{node_input, pod_input, storage_input};
 
 fn pod(value: Value) -> Pod {
     serde_json::from_value(value).expect("the test's pod is well formed")
@@ -433,4 +433,92 @@ fn bad_nodes_are_refused() {
         let message = node_input(&node).expect_err("the node is bad").to_string();
         assert!(message.starts_with(expected), "{message} does not start with {expected}");
     }
+}
+
+fn stored(value: serde_json::Value) -> crate::api::GenericObject {
+    serde_json::from_value(value).expect("the test's object is well formed")
+}
+
+#[test]
+fn objects_of_storage_are_read() {
+    use schedlab_core::input::storage::{BindingMode, PersistentVolumeSourceInput, StorageInput};
+    let read = |value| storage_input(&stored(value)).expect("it can be read").expect("it is of storage");
+    let volume = read(json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": { "name": "pv", "annotations": { "volume.beta.kubernetes.io/storage-class": "old" } },
+        "spec": {
+            "storageClassName": "new", "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
+            "volumeMode": "Block", "claimRef": { "namespace": "a", "name": "c", "uid": "u" },
+            "azureDisk": { "diskName": "n", "diskURI": "uri", "kind": "Shared" },
+            "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": [{ "key": "k", "operator": "Exists" }] }] } }
+        },
+        "status": { "phase": "Available" }
+    }));
+    let StorageInput::PersistentVolume(volume) = volume else { panic!("{volume:?}") };
+    assert_eq!((volume.class(), volume.storage_class.as_str()), ("old", "new"));
+    assert_eq!(volume.capacity.value(), 1 << 30);
+    assert!(volume.is_block && volume.is_available && !volume.is_terminating);
+    assert_eq!(volume.claim_ref.map(|it| it.uid).as_deref(), Some("u"));
+    assert_eq!(volume.node_affinity.map(|terms| terms.len()), Some(1));
+    let source = PersistentVolumeSourceInput::AzureDisk { disk_uri: "uri".to_owned(), is_managed: false };
+    assert_eq!(volume.source, source);
+
+    let claim = read(json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "c", "namespace": "a", "uid": "u",
+            "annotations": { "pv.kubernetes.io/bind-completed": "", "volume.kubernetes.io/selected-node": "n" },
+            "ownerReferences": [
+                { "apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "1" },
+                { "apiVersion": "v1", "kind": "Pod", "name": "y", "uid": "2", "controller": true }
+            ]
+        },
+        "spec": {
+            "volumeName": "pv", "accessModes": ["ReadWriteOncePod"],
+            "resources": { "requests": { "storage": "5" } }, "selector": {}
+        },
+        "status": { "phase": "Lost" }
+    }));
+    let StorageInput::PersistentVolumeClaim(claim) = claim else { panic!("{claim:?}") };
+    assert!(claim.is_fully_bound() && claim.is_for_one_pod() && claim.is_lost);
+    assert_eq!(claim.class(), "");
+    assert_eq!(claim.request.map(|it| it.value()), Some(5));
+    assert_eq!(claim.selector, Some(LabelSelectorInput::default()));
+    assert_eq!(claim.selected_node.as_deref(), Some("n"));
+    assert_eq!(claim.controller_uid.as_deref(), Some("2"));
+
+    let class = read(json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": { "name": "s" },
+        "provisioner": "p", "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [{ "matchLabelExpressions": [{ "key": "k", "values": ["v"] }] }]
+    }));
+    let StorageInput::StorageClass(class) = class else { panic!("{class:?}") };
+    assert_eq!(class.binding_mode, Some(BindingMode::WaitForFirstConsumer));
+    assert_eq!(class.allowed_topologies[0].match_expressions[0].operator, "In");
+
+    let node = read(json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
+        "metadata": { "name": "n", "annotations": { "storage.alpha.kubernetes.io/migrated-plugins": "a,b" } },
+        "spec": { "drivers": [{ "name": "d", "nodeID": "n", "allocatable": { "count": 3 } }, { "name": "e", "nodeID": "n" }] }
+    }));
+    let StorageInput::CsiNode(node) = node else { panic!("{node:?}") };
+    assert_eq!(node.drivers, [("d".to_owned(), Some(3)), ("e".to_owned(), None)]);
+    assert_eq!(node.migrated_plugins, ["a", "b"]);
+}
+
+#[test]
+fn other_kinds_are_left_alone_and_bad_quantities_are_named() {
+    let other = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "r" } });
+    assert_eq!(storage_input(&stored(other)), Ok(None));
+    let bad = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "name": "c", "namespace": "a" },
+        "spec": { "resources": { "requests": { "storage": "much" } } }
+    });
+    let message = storage_input(&stored(bad)).expect_err("the quantity is bad").to_string();
+    let start = "persistentvolumeclaim a/c: spec.resources.requests[\"storage\"]: \"much\" is not a quantity";
+    assert!(message.starts_with(start), "{message}");
+    let shapeless =
+        json!({ "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": "pv" }, "spec": 5 });
+    let message = storage_input(&stored(shapeless)).expect_err("the spec is no object").to_string();
+    assert!(message.starts_with("persistentvolume pv: "), "{message}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::body::time_of;
 use super::state::{NamespaceState, ObjectPath, ResourceKey, State};
@@ -139,8 +139,34 @@ impl State {
         let stored = Arc::new(object.clone());
         let table = self.others.entry(place.table()).or_default();
         table.insert(place.path.clone(), Arc::clone(&stored));
-        self.publish(kind, WatchedObject::Other(stored));
+        self.publish(kind, WatchedObject::Other(Arc::clone(&stored)));
+        self.bind_claim_of(&stored);
         object
+    }
+
+    /// The PV controller's part: a volume that names its claim is bound to it from both sides.
+    ///
+    /// Upstream: test/integration/util/util.go `StartFakePVController`, which scheduler_perf runs.
+    /// Differs: the claim changes in the same step as the volume, without calls of a controller.
+    fn bind_claim_of(&mut self, volume: &GenericObject) {
+        if !volume.api_version.eq("v1") || volume.kind != "PersistentVolume" {
+            return;
+        }
+        let Some(claim_ref) = volume.body.get("spec").and_then(|spec| spec.get("claimRef")) else { return };
+        let text = |key: &str| claim_ref.get(key).and_then(Value::as_str).unwrap_or_default();
+        let key = ObjectKey::namespaced("v1", "PersistentVolumeClaim", text("namespace"), text("name"));
+        let place = Place::of_key(&key);
+        let Some(claim) = self.find_other(&place) else { return };
+        let volume_name = claim.body.get("spec").and_then(|spec| spec.get("volumeName"));
+        if volume_name.and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {
+            return;
+        }
+        let mut claim = (**claim).clone();
+        let spec = claim.body.entry("spec").or_insert_with(|| json!({}));
+        spec["volumeName"] = json!(volume.metadata.name);
+        let annotations = claim.metadata.annotations.get_or_insert_default();
+        annotations.insert("pv.kubernetes.io/bind-completed".to_owned(), "yes".to_owned());
+        self.put_other(claim, &place, EventKind::Modified);
     }
 
     pub(super) fn update_other(&mut self, mut object: GenericObject) -> Result<GenericObject, ApiError> {

@@ -15,6 +15,7 @@ mod bind;
 mod bridge;
 pub mod record;
 mod surroundings;
+mod volumes;
 mod wall;
 
 pub use bridge::Bridge;

@@ -10,11 +10,14 @@ use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
 use schedlab_core::framework::extend::{Extenders, Verb};
 use schedlab_core::framework::points;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ApiCall, ConditionChange, PodCounts, Scheduler, StatusPatch, Step};
+use schedlab_core::scheduler::{
+    ApiCall, ConditionChange, PodCounts, Scheduler, StatusPatch, Step, VolumeWrites,
+};
 
 use super::bind::bind_by_extender;
 use super::bridge::Bridge;
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use super::volumes;
 use crate::api::{
     Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason, Watch,
 };
@@ -244,11 +247,12 @@ struct Batch {
     patches: Vec<(CallId, StatusPatch, Nomination)>,
     deletes: Vec<PodUid>,
     delete_ids: Vec<CallId>,
+    volumes: Vec<(CallId, VolumeWrites)>,
 }
 
 impl Batch {
     fn len(&self) -> usize {
-        self.binds.len() + self.patches.len() + self.deletes.len()
+        self.binds.len() + self.patches.len() + self.deletes.len() + self.volumes.len()
     }
 }
 
@@ -359,6 +363,7 @@ impl<C: CycleRecorder> Driver<C> {
                     batch.deletes.push(pod);
                     batch.delete_ids.push(id);
                 }
+                ApiCall::BindVolumes(writes) => batch.volumes.push((id, *writes)),
             }
         }
         let count = batch.len() as u64;
@@ -424,6 +429,7 @@ impl<B: BindRecorder> Binder<B> {
             let mut answers = Vec::new();
             // A patch was wanted before the binding of the same pod: it must not arrive after it.
             self.patch(&batch.patches, &mut results, &mut answers);
+            self.write_volumes(&batch, &mut answers);
             self.bind(&batch, &mut results, &mut bound, &mut answers);
             self.delete(&batch, &mut results, &mut answers);
             let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
@@ -435,6 +441,13 @@ impl<B: BindRecorder> Binder<B> {
             self.shared.calls_in_flight.fetch_sub(batch.len() as u64, Ordering::AcqRel);
         }
         self.recorder
+    }
+
+    /// Writes the bindings of volumes; their pods are bound when that is answered.
+    fn write_volumes(&self, batch: &Batch, answers: &mut Vec<Answer>) {
+        for (id, writes) in &batch.volumes {
+            answers.push(answer(*id, writes.pod, &volumes::write(self.api.as_ref(), writes)));
+        }
     }
 
     fn bind(

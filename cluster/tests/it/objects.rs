@@ -145,3 +145,28 @@ fn a_hundred_thousand_pods_of_a_template_are_small() {
     let per_pod = (cluster.memory_bytes() - before) / PODS as usize;
     assert!(per_pod < 200, "{per_pod} bytes a pod");
 }
+
+/// What scheduler_perf's fake PV controller does, in the step that writes the volume.
+#[test]
+fn a_volume_that_names_its_claim_binds_it() {
+    let cluster = cluster();
+    create(&cluster, claim("a"));
+    let volume = |claim: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": format!("pv-{claim}") },
+            "spec": { "claimRef": { "namespace": "default", "name": claim } }
+        })
+    };
+    create(&cluster, volume("a"));
+    create(&cluster, volume("absent"));
+    let key = ObjectKey::namespaced("v1", "PersistentVolumeClaim", "default", "a");
+    let bound = cluster.get(&key).expect("it exists");
+    assert_eq!(body(bound.clone(), "/spec/volumeName"), Some(json!("pv-a")));
+    let annotation = "/metadata/annotations/pv.kubernetes.io~1bind-completed";
+    assert_eq!(body(bound, annotation), Some(json!("yes")));
+    let mut second = volume("a");
+    second["metadata"]["name"] = json!("late");
+    create(&cluster, second);
+    let still = cluster.get(&key).expect("it exists");
+    assert_eq!(body(still, "/spec/volumeName"), Some(json!("pv-a")), "the first volume keeps it");
+}

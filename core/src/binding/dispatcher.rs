@@ -129,6 +129,7 @@ fn pod_of(call: &ApiCall) -> PodUid {
     match call {
         ApiCall::Bind { pod, .. } | ApiCall::DeletePod { pod } => *pod,
         ApiCall::PatchStatus(patch) => patch.pod,
+        ApiCall::BindVolumes(writes) => writes.pod,
     }
 }
 
@@ -212,12 +213,14 @@ impl Dispatcher {
         self.ids += 1;
         let id = CallId(self.ids);
         let call = Call { id, call, tries: 0 };
+        // Writes to other objects than the pod are nobody's to merge or to hold up.
+        let is_direct = self.mode == DispatchMode::Direct || matches!(call.call, ApiCall::BindVolumes(_));
         match self.mode {
-            DispatchMode::Direct => {
+            _ if is_direct => {
                 self.send(&call);
                 self.direct.insert(id, call);
             }
-            DispatchMode::Queued { .. } => {
+            _ => {
                 if !self.line_up(call) {
                     self.counts.merged += 1;
                     return None;
@@ -282,9 +285,9 @@ impl Dispatcher {
         result: Result<(), CallFailure>,
         now_ns: u64,
     ) -> Option<Finished> {
-        let call = match self.mode {
-            DispatchMode::Direct => self.direct.get_mut(&id)?,
-            DispatchMode::Queued { .. } => {
+        let call = match self.direct.get_mut(&id) {
+            Some(call) => call,
+            None => {
                 let pod = self.pod_of_call.get(&id)?;
                 self.lanes.get_mut(pod)?.on_the_way.as_mut().filter(|call| call.id == id)?
             }

@@ -22,7 +22,8 @@ const MODES: [&str; 6] =
 /// Objects of storage: none for many seeds.
 pub fn storage(rng: &mut Rng) -> Vec<StorageInput> {
     let mut objects = Vec::new();
-    if ![Feature::Claims, Feature::Claims, Feature::InlineDisks].map(|it| rng.uses(it)).contains(&true) {
+    let features = [Feature::Claims, Feature::EphemeralVolumes, Feature::InlineDisks];
+    if !features.iter().any(|&feature| rng.may_use(feature)) {
         return objects;
     }
     for name in ["wait", "local", "now", "room", "in-tree"] {
@@ -52,7 +53,7 @@ pub fn storage(rng: &mut Rng) -> Vec<StorageInput> {
     }
     for namespace in NAMESPACES {
         for name in ["c0", "c1", "c2", "c3", "c4", "p0-e0", "p1-e0"] {
-            if rng.chance(90) {
+            if rng.chance(98) {
                 objects.push(StorageInput::PersistentVolumeClaim(claim(rng, namespace, name)));
             }
         }
@@ -81,8 +82,8 @@ pub(super) fn add(rng: &mut Rng, pod: &mut PodInput) {
             put(format!("c{at}"), VolumeSourceInput::Claim { claim_name, read_only: rng.chance(20) });
         }
     }
-    if rng.uses(Feature::EphemeralVolumes) && rng.chance(30) {
-        let pod_name = word(rng, &["p0", "p0", "p1", "p2"]);
+    if rng.uses(Feature::EphemeralVolumes) && rng.chance(20) {
+        let pod_name = word(rng, &["p0", "p0", "p0", "p1", "p1", "p2"]);
         put(
             "e0".to_owned(),
             VolumeSourceInput::Ephemeral { pod_name, pod_uid: word(rng, &["u0", "u0", "u1"]) },
@@ -149,7 +150,7 @@ fn zone_term(rng: &mut Rng) -> NodeSelectorTermInput {
     let zones = [*rng.pick(&ZONE_VALUES), *rng.pick(&ZONE_VALUES)];
     let expression = match rng.range(0..=2) {
         0 => requirement("disk", "In", &[*rng.pick(&LABEL_VALUES), "a"]),
-        _ => requirement(*rng.pick(&ZONE_KEYS), "In", &zones),
+        _ => requirement(&word(rng, &ZONE_KEYS), "In", &zones),
     };
     NodeSelectorTermInput { match_expressions: vec![expression], match_fields: Vec::new() }
 }
@@ -176,7 +177,7 @@ fn label_selector(rng: &mut Rng, key: &str, values: &[&str]) -> LabelSelectorInp
         1 => selector.match_expressions = vec![requirement(key, "Exists", &[])],
         2 => {
             selector.match_expressions =
-                vec![requirement(key, *rng.pick(&["NotIn", "Gt", "In"]), &values[..1])]
+                vec![requirement(key, &word(rng, &["NotIn", "Gt", "In"]), &values[..1])]
         }
         _ => {
             selector.match_labels.insert(key.to_owned(), word(rng, values));
@@ -187,7 +188,7 @@ fn label_selector(rng: &mut Rng, key: &str, values: &[&str]) -> LabelSelectorInp
 
 fn capacity(rng: &mut Rng, index: usize) -> StorageCapacityInput {
     let size =
-        |rng: &mut Rng| rng.chance(80).then(|| quantity(*rng.pick(&["0", "4Gi", "12Gi", "30Gi", "100Gi"])));
+        |rng: &mut Rng| rng.chance(80).then(|| quantity(&word(rng, &["0", "4Gi", "12Gi", "30Gi", "100Gi"])));
     StorageCapacityInput {
         namespace: "default".to_owned(),
         name: format!("room{index}"),
@@ -203,7 +204,7 @@ fn volume_name(rng: &mut Rng) -> String {
 }
 
 fn pick_size(rng: &mut Rng) -> Quantity {
-    quantity(*rng.pick(&SIZES))
+    quantity(&word(rng, &SIZES))
 }
 
 fn volume(rng: &mut Rng, name: &str) -> PersistentVolumeInput {

@@ -20,6 +20,17 @@ pub fn is_skipped(pod: &PodInput, resources: &[ResourceSpec]) -> bool {
 /// Weights do not count.
 #[must_use]
 pub fn score(pod: &PodInput, resources: &[ResourceSpec], node: &NaiveNode) -> i64 {
+    score_with_volumes(pod, resources, node, None)
+}
+
+/// As [`score`], with one more share: volumes attached, added by the pod, and the limit.
+#[must_use]
+pub fn score_with_volumes(
+    pod: &PodInput,
+    resources: &[ResourceSpec],
+    node: &NaiveNode,
+    volumes: Option<(i64, i64, i64)>,
+) -> i64 {
     let usages = resources.iter().filter_map(|spec| {
         let request = balanced_score_request(pod, &spec.name);
         usage(&spec.name, request, node, requested(node))
@@ -28,6 +39,10 @@ pub fn score(pod: &PodInput, resources: &[ResourceSpec], node: &NaiveNode) -> i6
     for usage in usages {
         with.push(fraction(usage.requested, usage.allocatable));
         without.push(fraction(usage.used, usage.allocatable));
+    }
+    if let Some((attached, added, limit)) = volumes.filter(|(_, _, limit)| *limit != 0) {
+        with.push(fraction(attached + added, limit));
+        without.push(fraction(attached, limit));
     }
     let half = NODE_SCORE_MAX / 2;
     half + (half + balance(&with) - balance(&without)) / 2
@@ -98,6 +113,19 @@ mod tests {
             let got = score(&pod(case.request), &specs, &node);
             assert_eq!(got, case.score, "case: {}", case.name);
         }
+    }
+
+    #[test]
+    fn volumes_are_one_more_share() {
+        let specs = default_resources();
+        let node = empty(node("n", &[("cpu", "10"), ("memory", "1000")]));
+        let request = pod(&[("cpu", "5"), ("memory", "500")]);
+        let score = |volumes| score_with_volumes(&request, &specs, &node, volumes);
+        assert_eq!(score(None), 75);
+        assert_eq!(score(Some((0, 0, 0))), 75, "no limit, no share");
+        assert_eq!(score(Some((0, 2, 4))), 75, "half of everything");
+        // 0.5, 0.5, 1: deviation 0.2357, 76; without 0: 100.
+        assert_eq!(score(Some((0, 4, 4))), 50 + (50 + 76 - 100) / 2);
     }
 
     #[test]

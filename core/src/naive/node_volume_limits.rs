@@ -60,6 +60,41 @@ pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Optio
     if limits.is_empty() {
         return None;
     }
+    let (by_pods, attached) = volumes_on(cluster, node);
+    let added: Vec<&CsiVolume> = added.iter().filter(|volume| !by_pods.contains(*volume)).collect();
+    let exceeds = added.iter().any(|(driver, _)| {
+        let of_driver = |volume: &&CsiVolume| volume.0 == *driver;
+        let count =
+            attached.iter().filter(of_driver).count() + added.iter().copied().filter(of_driver).count();
+        limits.get(driver).is_some_and(|&limit| count as i64 > i64::from(limit))
+    });
+    exceeds.then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"))
+}
+
+/// CSI volumes of limited drivers on a node: attached, those the pod adds, and the sum of limits.
+#[must_use]
+pub fn volume_load(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<(i64, i64, i64)> {
+    let csi_node = cluster.storage.csi_node(&node.input.name)?;
+    let limits: BTreeMap<&String, i32> =
+        csi_node.drivers.iter().filter_map(|(driver, limit)| Some((driver, (*limit)?))).collect();
+    if limits.is_empty() {
+        return None;
+    }
+    let (by_pods, attached) = volumes_on(cluster, node);
+    let mut added = new_volumes(cluster, pod, true).unwrap_or_default();
+    added.retain(|volume| !by_pods.contains(volume));
+    let is_limited = |volume: &&CsiVolume| limits.contains_key(&volume.0);
+    let count = |volumes: usize| volumes as i64;
+    Some((
+        count(attached.iter().filter(is_limited).count()),
+        count(added.iter().filter(is_limited).count()),
+        limits.values().map(|&limit| i64::from(limit)).sum(),
+    ))
+}
+
+/// CSI volumes that pods of the node use, and those together with attached ones.
+fn volumes_on(cluster: &NaiveCluster, node: &NaiveNode) -> (BTreeSet<CsiVolume>, BTreeSet<CsiVolume>) {
+    let storage = &cluster.storage;
     let by_pods: BTreeSet<CsiVolume> =
         node.pods.iter().flat_map(|other| placed_volumes(cluster, other)).collect();
     let mut attached = by_pods.clone();
@@ -73,14 +108,7 @@ pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Optio
             attached.insert((attachment.attacher.clone(), handle.clone()));
         }
     }
-    let added: Vec<&CsiVolume> = added.iter().filter(|volume| !by_pods.contains(*volume)).collect();
-    let exceeds = added.iter().any(|(driver, _)| {
-        let of_driver = |volume: &&CsiVolume| volume.0 == *driver;
-        let count =
-            attached.iter().filter(of_driver).count() + added.iter().copied().filter(of_driver).count();
-        limits.get(driver).is_some_and(|&limit| count as i64 > i64::from(limit))
-    });
-    exceeds.then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"))
+    (by_pods, attached)
 }
 
 /// The pod's CSI volumes on a node with or without a CSINode: claims first, each once.

@@ -41,6 +41,8 @@ pub struct Profile {
     pub fit: FitArgs,
     /// What NodeResourcesBalancedAllocation looks at.
     pub balanced_resources: Vec<ResourceSpec>,
+    /// NodeResourcesBalancedAllocation also looks at CSI volumes.
+    pub balanced_volumes: bool,
     /// `addedAffinity` of NodeAffinity. Its terms are taken as readable.
     pub added_affinity: Option<NodeAffinityInput>,
     /// Default constraints of PodTopologySpread.
@@ -150,6 +152,7 @@ impl Default for Profile {
             percentage_of_nodes_to_score: 0,
             fit: FitArgs::default(),
             balanced_resources: default_resources(),
+            balanced_volumes: false,
             added_affinity: None,
             spread_defaulting: pod_topology_spread::Defaulting::default(),
             inter_pod: inter_pod_affinity::InterPodArgs::default(),
@@ -547,7 +550,10 @@ pub fn skipped_scores(profile: &Profile, pod: &PodInput, state: &ScoreState) -> 
     let is_skipped = |plugin: &str| match plugin {
         node_affinity::NAME => node_affinity::pre_score(pod, added) == Ok(PreScore::Skip),
         node_resources_balanced_allocation::NAME => {
-            node_resources_balanced_allocation::is_skipped(pod, &profile.balanced_resources)
+            let asks_for_volumes =
+                profile.balanced_volumes && node_volume_limits::pre_filter(pod) != PreFilter::Skip;
+            !asks_for_volumes
+                && node_resources_balanced_allocation::is_skipped(pod, &profile.balanced_resources)
         }
         pod_topology_spread::NAME => state.spread.is_none(),
         inter_pod_affinity::NAME => state.inter_pod.is_none(),
@@ -607,7 +613,14 @@ pub(crate) fn score(
         node_affinity::NAME => node_affinity::score(pod, profile.added_affinity.as_ref(), node),
         node_resources_fit::NAME => node_resources_fit::score(pod, &profile.fit, node),
         node_resources_balanced_allocation::NAME => {
-            node_resources_balanced_allocation::score(pod, &profile.balanced_resources, node)
+            let volumes =
+                profile.balanced_volumes.then(|| node_volume_limits::volume_load(cluster, pod, node));
+            node_resources_balanced_allocation::score_with_volumes(
+                pod,
+                &profile.balanced_resources,
+                node,
+                volumes.flatten(),
+            )
         }
         image_locality::NAME => image_locality::score(pod, cluster, node),
         pod_topology_spread::NAME => {

@@ -4,6 +4,7 @@
 use crate::class::PodClass;
 use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
 use crate::interner::Vocabulary;
+use crate::plugins::node_volume_limits::volume_load;
 use crate::resources::{ResourceKind, resource_kind};
 use crate::snapshot::NodeColumns;
 use crate::world::World;
@@ -12,11 +13,15 @@ use crate::world::World;
 #[derive(Clone, Debug)]
 pub struct NodeResourcesBalancedAllocation {
     resources: Vec<ResourceKind>,
+    counts_volumes: bool,
 }
 
 impl Default for NodeResourcesBalancedAllocation {
     fn default() -> Self {
-        NodeResourcesBalancedAllocation { resources: vec![ResourceKind::Cpu, ResourceKind::Memory] }
+        NodeResourcesBalancedAllocation {
+            resources: vec![ResourceKind::Cpu, ResourceKind::Memory],
+            counts_volumes: false,
+        }
     }
 }
 
@@ -24,12 +29,24 @@ impl NodeResourcesBalancedAllocation {
     /// A plugin over these resources; names without a column score nothing.
     pub fn over(names: &[&str], vocabulary: &mut Vocabulary) -> NodeResourcesBalancedAllocation {
         let resources = names.iter().filter_map(|name| resource_kind(name, vocabulary)).collect();
-        NodeResourcesBalancedAllocation { resources }
+        NodeResourcesBalancedAllocation { resources, counts_volumes: false }
     }
 
-    fn score_row(&self, columns: &NodeColumns, class: &PodClass, row: usize) -> i64 {
+    /// Takes the share of CSI volumes that a node may attach as one more resource (the proposal
+    /// "include volume count on nodes"). Nodes without a limit are balanced without it.
+    #[must_use]
+    pub fn counting_volumes(self) -> NodeResourcesBalancedAllocation {
+        NodeResourcesBalancedAllocation { counts_volumes: true, ..self }
+    }
+
+    fn score_row(&self, world: &World, class: &PodClass, row: usize) -> i64 {
+        let columns: &NodeColumns = world.nodes().columns();
+        let volumes = if self.counts_volumes { volume_load(world, class, row) } else { None };
         let shares = |with_pod: i64| {
-            self.resources.iter().filter_map(move |&kind| {
+            let volumes = volumes
+                .filter(|&(_, _, limit)| limit != 0)
+                .map(|(attached, added, limit)| fraction(attached + with_pod * added, limit));
+            let resources = self.resources.iter().filter_map(move |&kind| {
                 let request = class.balanced.get(kind);
                 if request == 0 && matches!(kind, ResourceKind::Scalar(_)) {
                     return None;
@@ -37,7 +54,8 @@ impl NodeResourcesBalancedAllocation {
                 let allocatable = columns.allocatable(kind, row);
                 let used = columns.requested(kind, row) + with_pod * request;
                 (allocatable != 0).then(|| fraction(used, allocatable))
-            })
+            });
+            resources.chain(volumes)
         };
         improvement(evenness(shares(1)), evenness(shares(0)))
     }
@@ -92,6 +110,10 @@ impl Plugin for NodeResourcesBalancedAllocation {
         "NodeResourcesBalancedAllocation"
     }
 
+    fn plan_version(&self, world: &World, _: &PodClass) -> Option<u64> {
+        self.counts_volumes.then(|| world.storage().version())
+    }
+
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
         Some(self)
     }
@@ -104,7 +126,8 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
 
     /// A pod that requests none of the resources changes no balance.
     fn pre_score(&self, _: &World, class: &PodClass) -> PreScore {
-        if self.resources.iter().all(|&kind| class.balanced.get(kind) == 0) {
+        let asks_for_volumes = self.counts_volumes && class.volumes.may_count;
+        if !asks_for_volumes && self.resources.iter().all(|&kind| class.balanced.get(kind) == 0) {
             PreScore::Skip
         } else {
             PreScore::Run
@@ -113,9 +136,9 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
 
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {
         let columns = world.nodes().columns();
-        if self.resources != [ResourceKind::Cpu, ResourceKind::Memory] {
+        if self.counts_volumes || self.resources != [ResourceKind::Cpu, ResourceKind::Memory] {
             for (&row, score) in rows.iter().zip(scores) {
-                *score = self.score_row(columns, class, row as usize);
+                *score = self.score_row(world, class, row as usize);
             }
             return;
         }

@@ -122,6 +122,27 @@ impl OnNode<'_> {
     }
 }
 
+/// CSI volumes of drivers that have a limit on a row: attached, those the pod adds, and the sum of
+/// the limits. `None` when no driver has one.
+pub(super) fn volume_load(world: &World, class: &PodClass, row: usize) -> Option<(i64, i64, i64)> {
+    let (storage, node) = (world.storage(), world.nodes().columns().id[row]);
+    let csi_node = storage.csi_node(node).filter(|it| it.has_limits())?;
+    let volumes = new_volumes(world, class).unwrap_or_default();
+    let on_node = OnNode { storage, node, volumes: &volumes };
+    let is_added =
+        |it: &CsiVolume| csi_node.limit(it.driver).is_some() && !storage.is_used_by_pods(*it, node);
+    let added = on_node.attachables().filter(is_added).count();
+    let mut seen: Vec<crate::ids::Symbol> = Vec::new();
+    let (mut attached, mut limits) = (0, 0);
+    for &(driver, _) in &csi_node.drivers {
+        let Some(limit) = csi_node.limit(driver).filter(|_| !seen.contains(&driver)) else { continue };
+        seen.push(driver);
+        attached += i64::from(storage.volume_count(node, driver));
+        limits += limit;
+    }
+    Some((attached, i64::try_from(added).expect("few volumes"), limits))
+}
+
 impl Plugin for NodeVolumeLimits {
     fn name(&self) -> &'static str {
         "NodeVolumeLimits"

@@ -55,10 +55,12 @@ impl Scheduler {
         let uid = self.world.pods().get(pod).uid;
         // It holds its room by being there.
         self.world.clear_nomination(uid);
+        self.world.reserve_volumes(uid, self.world.pods().get(pod).class, choice.row);
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);
         let parts = &self.parts[usize::from(profile.0)];
-        if !parts.is_plain || self.dispatcher.has_calls_of(uid) {
+        let is_plain = parts.is_plain && self.world.volumes_of(uid).is_none();
+        if !is_plain || self.dispatcher.has_calls_of(uid) {
             return self.begin_binding(pod, node, profile, choice);
         }
         self.queue.done(pod);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::volumes::VolumeWrites;
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodUid};
 
@@ -17,6 +18,8 @@ pub enum ApiCall {
     },
     /// `PATCH pods/status`.
     PatchStatus(StatusPatch),
+    /// `PUT persistentvolumes`, `PUT persistentvolumeclaims`: before a pod with open claims is bound.
+    BindVolumes(Box<VolumeWrites>),
     /// `DELETE pods`: the pod makes room for another.
     DeletePod {
         /// The pod.
@@ -31,6 +34,12 @@ impl ApiCall {
         match self {
             ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, world.node_name(*node)),
             ApiCall::DeletePod { pod } => format!("{} x", pod.0),
+            ApiCall::BindVolumes(writes) => {
+                let bindings = writes.bindings.iter().map(|it| format!("{}={}", it.claim.name, it.volume));
+                let provisions = writes.provisions.iter().map(|it| format!("{} on {}", it.name, it.node));
+                let texts: Vec<String> = bindings.chain(provisions).collect();
+                format!("{} volumes {}", writes.pod.0, texts.join(", "))
+            }
             ApiCall::PatchStatus(patch) => {
                 let nomination = match patch.nomination {
                     Nomination::Keep => String::new(),

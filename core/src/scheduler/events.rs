@@ -174,6 +174,7 @@ impl Scheduler {
         self.move_to(pod, PodState::Bound);
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
+        self.world.forget_volumes(uid);
         if was_nominated {
             self.note_nomination(pod, None);
         }
@@ -188,6 +189,7 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         self.queue.delete(pod);
         self.abandon_binding(row.uid);
+        self.world.unreserve_volumes(row.uid);
         if row.node().is_some() {
             let before = self.facts(pod);
             self.world.displace(pod);
@@ -248,6 +250,7 @@ impl Scheduler {
         self.queue.delete(pod);
         self.abandon_binding(uid);
         self.dispatcher.forget(uid);
+        self.world.unreserve_volumes(uid);
         let scope = match (row.node(), row.nominated()) {
             (Some(_), _) => {
                 self.world.displace(pod);

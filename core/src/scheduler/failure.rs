@@ -74,6 +74,7 @@ impl Scheduler {
     /// Takes an assumed pod off its node.
     pub(super) fn forget(&mut self, pod: PodId) {
         self.world.displace(pod);
+        self.world.unreserve_volumes(self.world.pods().get(pod).uid);
         self.move_to(pod, PodState::Pending);
         let nominated = self.world.pods().get(pod).nominated();
         self.note_nomination(pod, nominated);

@@ -518,3 +518,116 @@ fn check_loads(lab: &mut Lab) {
         }
     }
 }
+
+mod volumes {
+    use super::*;
+    use crate::input::storage::{
+        BindingMode, ClaimInput, ClaimRefInput, PersistentVolumeInput, StorageClassInput, StorageInput,
+    };
+    use crate::input::{VolumeInput, VolumeSourceInput};
+
+    fn claiming(name: &str) -> PodInput {
+        let source = VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false };
+        PodInput {
+            namespace: "ns".to_owned(),
+            volumes: vec![VolumeInput { name: "v".to_owned(), source }],
+            ..pod("1")
+        }
+    }
+
+    fn claim(name: &str, class: &str) -> ClaimInput {
+        ClaimInput {
+            namespace: "ns".to_owned(),
+            name: name.to_owned(),
+            uid: format!("{name}-uid"),
+            storage_class: Some(class.to_owned()),
+            ..ClaimInput::default()
+        }
+    }
+
+    fn volume(name: &str) -> PersistentVolumeInput {
+        PersistentVolumeInput {
+            name: name.to_owned(),
+            storage_class: "local".to_owned(),
+            is_available: true,
+            ..PersistentVolumeInput::default()
+        }
+    }
+
+    fn lab(claims: &[&str]) -> Lab {
+        let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
+        for (name, provisioner) in [("local", "kubernetes.io/no-provisioner"), ("csi", "csi.example.com")] {
+            lab.storage(StorageInput::StorageClass(StorageClassInput {
+                name: name.to_owned(),
+                provisioner: provisioner.to_owned(),
+                binding_mode: Some(BindingMode::WaitForFirstConsumer),
+                ..StorageClassInput::default()
+            }));
+        }
+        for name in claims {
+            lab.storage(StorageInput::PersistentVolumeClaim(claim(name, "local")));
+        }
+        lab.storage(StorageInput::PersistentVolume(volume("pv")));
+        lab
+    }
+
+    impl Lab {
+        fn storage(&mut self, object: StorageInput) {
+            let now_ns = self.tick();
+            self.scheduler.on_storage(&object, now_ns);
+        }
+    }
+
+    const NOTHING: &str =
+        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.";
+
+    #[test]
+    fn a_volume_is_taken_before_the_api_knows_and_given_back_when_binding_fails() {
+        let mut lab = lab(&["a", "b"]);
+        lab.pod(1, claiming("a"));
+        assert_eq!(lab.run(), ["1 volumes a=pv", "1 -> n1"]);
+        lab.pod(2, claiming("b"));
+        assert_eq!(lab.run(), [format!("2: {NOTHING}")]);
+        lab.fail_binding(1);
+        // The failed pod is tried first; what it gives back it takes again.
+        assert_eq!(lab.run(), ["1 volumes a=pv", "1 -> n1"]);
+        lab.delete(1);
+        assert_eq!(lab.run(), ["2 volumes b=pv", "2 -> n1"]);
+    }
+
+    #[test]
+    fn a_bound_volume_stays_bound_when_its_pod_goes() {
+        let mut lab = lab(&["a", "b"]);
+        lab.pod(1, claiming("a"));
+        lab.run();
+        let mut bound = volume("pv");
+        bound.claim_ref =
+            Some(ClaimRefInput { namespace: "ns".to_owned(), name: "a".to_owned(), uid: "a-uid".to_owned() });
+        bound.is_available = false;
+        lab.storage(StorageInput::PersistentVolume(bound));
+        let mut complete = claim("a", "local");
+        complete.volume_name = "pv".to_owned();
+        complete.is_bind_completed = true;
+        lab.storage(StorageInput::PersistentVolumeClaim(complete));
+        lab.observe(1, claiming("a"), Some("n1"));
+        lab.delete(1);
+        lab.pod(2, claiming("b"));
+        assert_eq!(lab.run(), [format!("2: {NOTHING}")]);
+        lab.pod(3, claiming("a"));
+        assert_eq!(lab.run(), ["3 -> n1"], "nothing is left to bind");
+    }
+
+    #[test]
+    fn a_claim_to_be_provisioned_keeps_to_its_node() {
+        let mut lab = lab(&[]);
+        lab.storage(StorageInput::PersistentVolumeClaim(claim("c", "csi")));
+        lab.pod(1, claiming("c"));
+        assert_eq!(lab.run(), ["1 volumes c on n1", "1 -> n1"]);
+        // The first node is filled up, but another user of the claim must go there as well.
+        lab.observe(7, pod("3"), Some("n1"));
+        lab.pod(2, claiming("c"));
+        let calls = lab.run();
+        assert!(calls[0].contains("2 node(s)") || calls[0].contains("1 Insufficient cpu"), "{calls:?}");
+        assert!(calls[0].contains("1 node(s) didn't find available persistent volumes to bind"), "{calls:?}");
+    }
+}

@@ -205,17 +205,9 @@ fn topology_labels(volume: &PersistentVolumeInput) -> (&'static str, &'static st
         let terms = volume.node_affinity.iter().flatten();
         terms.flat_map(|term| &term.match_expressions).any(|requirement| requirement.key == key)
     };
-    let current = (ZONE, REGION);
-    let beta = (BETA_ZONE, BETA_REGION);
-    if in_affinity(ZONE) {
-        current
-    } else if in_affinity(BETA_ZONE) {
-        beta
-    } else if !volume.labels.contains_key(ZONE) && volume.labels.contains_key(BETA_ZONE) {
-        beta
-    } else {
-        current
-    }
+    let in_labels = |key: &str| volume.labels.contains_key(key);
+    let is_beta = !in_affinity(ZONE) && (in_affinity(BETA_ZONE) || !in_labels(ZONE) && in_labels(BETA_ZONE));
+    if is_beta { (BETA_ZONE, BETA_REGION) } else { (ZONE, REGION) }
 }
 
 fn replace_key(terms: &mut Option<Vec<NodeSelectorTermInput>>, old: &str, new: &str) {
@@ -287,7 +279,8 @@ mod tests {
 
     #[test]
     fn gce_handles_follow_the_zone_labels() {
-        let cases: [(&[(&str, &str)], Result<&str, ()>); 6] = [
+        type Case = (&'static [(&'static str, &'static str)], Result<&'static str, ()>);
+        let cases: [Case; 6] = [
             (&[], Ok("projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d")),
             (&[(ZONE, "us-east1-a")], Ok("projects/UNSPECIFIED/zones/us-east1-a/disks/d")),
             (&[(BETA_ZONE, "b"), (ZONE, "a")], Ok("projects/UNSPECIFIED/zones/b/disks/d")),

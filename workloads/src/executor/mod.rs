@@ -17,6 +17,7 @@ mod outcome;
 mod pods;
 mod prefix;
 mod scheduler;
+mod volumes;
 mod wait;
 
 use std::collections::BTreeMap;

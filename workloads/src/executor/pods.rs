@@ -5,6 +5,7 @@ use schedlab_cluster::clock::monotonic_ns;
 
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
+use super::volumes::{self, VolumeMaker};
 use super::{Executor, objects};
 use crate::ops::{Completion, CreatePods};
 
@@ -23,15 +24,22 @@ impl Executor<'_> {
     pub(super) fn create_pods(&mut self, op: &CreatePods) -> Result<Ending, OpError> {
         self.ensure_namespace(&op.namespace)?;
         let templates = Templates::prepare(self, op)?;
+        let mut volumes =
+            op.volumes.as_ref().map(|volumes| VolumeMaker::new(volumes, &op.namespace)).transpose()?;
         let started = if op.collect_metrics { Some(self.start_collecting(&op.namespace)?) } else { None };
-        let ending = self.create_and_wait(op, &templates)?;
+        let ending = self.create_and_wait(op, &templates, volumes.as_mut())?;
         if let Some(started) = started {
             self.stop_collecting(&op.namespace, u64::from(op.count), started)?;
         }
         Ok(ending)
     }
 
-    fn create_and_wait(&mut self, op: &CreatePods, templates: &Templates) -> Result<Ending, OpError> {
+    fn create_and_wait(
+        &mut self,
+        op: &CreatePods,
+        templates: &Templates,
+        mut volumes: Option<&mut VolumeMaker>,
+    ) -> Result<Ending, OpError> {
         match templates {
             Templates::One(template) => {
                 let mut left = op.count;
@@ -45,7 +53,10 @@ impl Executor<'_> {
                 }
             }
             Templates::Each(templates) => {
-                for template in templates {
+                for (index, template) in templates.iter().enumerate() {
+                    if let Some(volumes) = volumes.as_mut() {
+                        volumes.create(self.cluster.as_ref(), index)?;
+                    }
                     self.cluster.create_pods(template, 1)?;
                     if self.is_interrupted() {
                         return Ok(Ending::Interrupted);
@@ -116,15 +127,23 @@ enum Templates {
 impl Templates {
     fn prepare(executor: &Executor<'_>, op: &CreatePods) -> Result<Templates, OpError> {
         let prepare = |pod| executor.cluster.pod_template(pod, &op.namespace);
-        let Some(template) = &op.template else {
-            let pod = objects::pod(objects::base_pod(), "the built-in pod".as_ref())?;
-            return Ok(Templates::One(prepare(pod)?));
+        let render = |index| match &op.template {
+            Some(template) => {
+                objects::pod(template.render_json(index, op.count)?, template.template().path())
+            }
+            None => objects::pod(objects::base_pod(), "the built-in pod".as_ref()),
         };
-        let render = |index| objects::pod(template.render_json(index, op.count)?, template.template().path());
-        if !template.depends_on_index() {
+        let depends_on_index = op.template.as_ref().is_some_and(|template| template.depends_on_index());
+        if !depends_on_index && op.volumes.is_none() {
             return Ok(Templates::One(prepare(render(0)?)?));
         }
-        let each = (0..op.count).map(|index| Ok(prepare(render(index)?)?));
+        let each = (0..op.count).map(|index| {
+            let mut pod = render(index)?;
+            if op.volumes.is_some() {
+                volumes::use_claim(&mut pod, index as usize);
+            }
+            Ok(prepare(pod)?)
+        });
         Ok(Templates::Each(each.collect::<Result<_, OpError>>()?))
     }
 }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 /// Families of which every plugin is in the default profile.
-const EXACT_FAMILIES: [&str; 6] = ["resources", "taints", "node-affinity", "node-name", "ports", "images"];
+const EXACT_FAMILIES: [&str; 8] =
+    ["resources", "taints", "node-affinity", "node-name", "ports", "images", "volumes", "declared-features"];
 
 fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")

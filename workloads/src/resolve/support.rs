@@ -57,7 +57,6 @@ fn unsupported_option(op: &ResolvedOp, workload: &ResolvedWorkload) -> Option<&'
 
 fn unsupported_pods(op: &CreatePods) -> Option<&'static str> {
     match op {
-        CreatePods { volumes: Some(_), .. } => Some("pods with persistent volumes are not implemented yet"),
         CreatePods { completion: Completion::SteadyState { .. }, .. } => {
             Some("steadyState is not implemented yet")
         }

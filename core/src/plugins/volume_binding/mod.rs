@@ -6,12 +6,14 @@
 //! selector that does not parse, an in-tree volume that cannot be translated), the pod or the node
 //! is rejected. API validation lets none of these happen.
 
+mod pre_bind;
 mod search;
 
 use crate::class::PodClass;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
+use crate::framework::points::PreBindPlugin;
 use crate::framework::status::{Code, Reason};
 use crate::ids::Symbol;
 use crate::plugins::node_resources_fit::broken_line;
@@ -44,6 +46,9 @@ impl Default for VolumeBinding {
 }
 
 impl VolumeBinding {
+    /// Its name.
+    pub const NAME: &'static str = "VolumeBinding";
+
     /// A plugin with a `shape` of its own: points of utilisation (percent) and score (0 to 100).
     #[must_use]
     pub fn with_shape(shape: Vec<(i64, i64)>) -> VolumeBinding {
@@ -123,7 +128,7 @@ pub fn decide_volumes(world: &World, class: &PodClass, row: usize) -> VolumeDeci
 
 impl Plugin for VolumeBinding {
     fn name(&self) -> &'static str {
-        "VolumeBinding"
+        VolumeBinding::NAME
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
@@ -135,6 +140,10 @@ impl Plugin for VolumeBinding {
     }
 
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
+        Some(self)
+    }
+
+    fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
         Some(self)
     }
 }
