@@ -88,7 +88,8 @@ fn plain_pods() -> Duration {
 }
 
 fn main() {
-    println!("plain pod through the scheduler: {:.0} ns", per_item(plain_pods(), PODS));
+    let best = (0..5).map(|_| plain_pods()).min().expect("five rounds");
+    println!("plain pod through the scheduler, best of 5 rounds: {:.0} ns", per_item(best, PODS));
     let mut queue = queue();
     let (mut pushing, mut popping, mut failing) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for round in 0..u64::from(ROUNDS) {
