@@ -113,6 +113,7 @@ fn elsewhere(mut pod: PodInput) -> PodInput {
     pod
 }
 
+#[allow(clippy::large_enum_variant, reason = "made once per row of a table")]
 enum What {
     Node(Action, Option<NodeInput>, Option<NodeInput>),
     /// A pod on a node.
