@@ -9,6 +9,7 @@
 
 pub mod format;
 mod html;
+pub mod stats;
 
 use std::path::Path;
 
