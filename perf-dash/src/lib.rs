@@ -7,7 +7,9 @@
 //! This crate only shows. It never measures, never judges (the SLO lines and thresholds come
 //! judged in the result) and never reads a clock, so the same result gives the same page.
 
+pub mod compare;
 pub mod format;
+pub mod history;
 mod html;
 pub mod stats;
 
