@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_workloads::suites;
 
+use crate::commands::ab::AbArgs;
+use crate::commands::compare::CompareArgs;
+use crate::commands::record::RecordArgs;
+
 /// A performance lab for Kubernetes scheduling.
 ///
 /// Reads scheduler_perf workload files, drives a scheduler core that decides as kube-scheduler
@@ -13,7 +17,8 @@ use schedlab_workloads::suites;
 #[derive(Debug, Parser)]
 #[command(name = "schedlab", version, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
-threshold with --enforce-thresholds); 2 could not run (bad input, bad usage).")]
+threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression; \
+4 a comparison was inconclusive.")]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -28,6 +33,12 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Compare the engine with decisions recorded from the real kube-scheduler
     Replay(ReplayArgs),
+    /// Compare two result files or directories: better, worse, unchanged or inconclusive
+    Compare(CompareArgs),
+    /// Run variants of a workload interleaved and compare them
+    Ab(AbArgs),
+    /// Append results, or upstream's perf-dash JSON, to a history
+    Record(RecordArgs),
 }
 
 /// Which workloads.

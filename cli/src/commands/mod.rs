@@ -1,6 +1,10 @@
 //! One file a verb.
 
+pub(crate) mod ab;
+pub(crate) mod compare;
 pub(crate) mod list;
+pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod select;
+mod verdicts;

@@ -24,7 +24,7 @@ use crate::table::{Align, render};
 use crate::{Exit, host};
 
 /// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
-const DEFAULT_LABELS: &str = "performance";
+pub(super) const DEFAULT_LABELS: &str = "performance";
 const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(verdict(args, &result))
 }
 
-fn settings(args: &RunArgs) -> RunSettings {
+pub(super) fn settings(args: &RunArgs) -> RunSettings {
     RunSettings {
         threads: args.threads.unwrap_or_else(|| host::machine().cores) as usize,
         parallelism: args.parallelism as usize,
@@ -151,7 +151,7 @@ fn make_writable(dir: &Path) -> Result<()> {
 }
 
 /// The first Ctrl-C ends the run and keeps what was measured; the second ends the process.
-fn listen_for_interrupt() -> Arc<AtomicBool> {
+pub(super) fn listen_for_interrupt() -> Arc<AtomicBool> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);
     let installed = ctrlc::set_handler(move || {
@@ -193,7 +193,7 @@ fn repeat(
     let bar = Bar::new(&workload.full_name, at, count);
     let mut outcomes = Vec::new();
     for _ in 0..args.repeat {
-        match run_workload(workload, settings(args), Control { interrupt, progress: &bar }) {
+        match run_once(args, workload, Control { interrupt, progress: &bar }) {
             Ok(outcome) => {
                 let is_over = outcome.ending != Ending::Completed;
                 outcomes.push(outcome);
@@ -201,11 +201,17 @@ fn repeat(
                     break;
                 }
             }
-            Err(error) => return (outcomes, Some(error.into())),
+            Err(error) => return (outcomes, Some(error)),
         }
     }
     bar.clear();
     (outcomes, None)
+}
+
+/// Runs a workload once as the flags say. `ab` and `profile` run their workloads through here too,
+/// so a new flag works for them by itself.
+pub(super) fn run_once(args: &RunArgs, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome> {
+    Ok(run_workload(workload, settings(args), control)?)
 }
 
 /// Writes all files of a run and returns the report's path.

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod interrupt;
+mod lab;
 mod list;
 mod replay;
 mod run;

@@ -18,12 +18,12 @@ pub struct Side {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The path does not exist or is not readable.
-    #[error("{}: cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {cause}", path.display())]
     Unreadable {
         /// The path.
         path: PathBuf,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A directory without a result.
     #[error("{}: no {SCHEMA} file in or below it; `schedlab run --out DIR` writes one as DIR/result.json", path.display())]
@@ -42,7 +42,7 @@ const DEPTH_MAX: usize = 3;
 /// Reads a result file, or every result file in and below a directory; other JSON files there are
 /// passed over, since a run writes its perf-dash JSON beside the result.
 pub fn load_side(path: &Path) -> Result<Side, LoadError> {
-    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |cause| LoadError::Unreadable { path: path.to_owned(), cause };
     let kind = fs::metadata(path).map_err(unreadable)?;
     let mut runs = Vec::new();
     if kind.is_file() {
@@ -62,7 +62,7 @@ pub fn load_side(path: &Path) -> Result<Side, LoadError> {
 }
 
 fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
-    let unreadable = |source| LoadError::Unreadable { path: dir.to_owned(), source };
+    let unreadable = |cause| LoadError::Unreadable { path: dir.to_owned(), cause };
     let mut entries: Vec<PathBuf> = fs::read_dir(dir)
         .map_err(unreadable)?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -79,12 +79,8 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Loa
     Ok(())
 }
 
-/// Whether the file says in its head that it is a result of ours, of any version: a newer one is
-/// then refused by name instead of passed over.
+/// Whether the file says that it is a result of ours, of any version, whole or torn: a newer or a
+/// damaged one is then refused by name instead of passed over.
 fn is_result(path: &Path) -> bool {
-    use std::io::Read as _;
-    const HEAD_BYTES: u64 = 256;
-    let mut head = Vec::new();
-    let read = fs::File::open(path).map(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    read.is_ok() && String::from_utf8_lossy(&head).contains("schedlab-result/")
+    fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("\"schedlab-result/"))
 }

@@ -183,7 +183,9 @@ impl Row {
     pub fn change_interval(&self) -> String {
         match self.ratio {
             None => "-".to_owned(),
-            Some(ratio) if ratio.low == ratio.high => "exact".to_owned(),
+            Some(_) if self.p.is_none() => "exact".to_owned(),
+            // One value a side has no spread to make an interval of.
+            Some(_) if self.base_samples.min(self.head_samples) < 2 => "-".to_owned(),
             Some(ratio) => format!("{} … {}", signed_percent(ratio.low), signed_percent(ratio.high)),
         }
     }

@@ -23,14 +23,14 @@ const FRAME_BYTES: usize = 12;
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The system refused.
-    #[error("{}: {what}: {source}", path.display())]
+    #[error("{}: {what}: {cause}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
         /// What was tried.
         what: &'static str,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Not a history.
     #[error("{}: not a schedlab history: it does not begin with {:?}", path.display(), String::from_utf8_lossy(HEADER))]
@@ -78,9 +78,9 @@ pub fn append(dir: &Path, record: &Record) -> Result<(), HistoryError> {
     let written = file.write_all(&bytes).and_then(|()| file.sync_data());
     // A disk that filled up halfway leaves a torn record, which readers pass over; taking it back
     // is only tidier, so a failure to do so is not reported on top.
-    if let Err(source) = written {
+    if let Err(cause) = written {
         let _ = file.set_len(length);
-        return Err(failed(&path, "cannot append to the history")(source));
+        return Err(failed(&path, "cannot append to the history")(cause));
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ pub fn read(dir: &Path) -> Result<History, HistoryError> {
 
 fn failed(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> HistoryError {
     let path = path.to_owned();
-    move |source| HistoryError::Io { path, what, source }
+    move |cause| HistoryError::Io { path, what, cause }
 }
 
 fn check_header(file: &mut File, path: &Path) -> Result<(), HistoryError> {

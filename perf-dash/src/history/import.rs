@@ -15,20 +15,20 @@ use super::model::{Point, Record, SCHEMA, Source};
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The file could not be read.
-    #[error("{}: cannot read the file: {source}", path.display())]
+    #[error("{}: cannot read the file: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The content is not perf-dash JSON.
-    #[error("{}: not perf-dash JSON (a `version` and `dataItems`): {source}", path.display())]
+    #[error("{}: not perf-dash JSON (a `version` and `dataItems`): {cause}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: serde_json::Error,
+        cause: serde_json::Error,
     },
     /// Nothing in it is a throughput.
     #[error("{}: none of its {items} item(s) is a SchedulingThroughput, so there is nothing to record", path.display())]
@@ -61,8 +61,8 @@ pub struct ImportFacts {
 
 /// Reads one perf-dash file.
 pub fn import_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, ImportError> {
-    let read = |source| ImportError::Read { path: path.to_owned(), source };
-    let parse = |source| ImportError::Parse { path: path.to_owned(), source };
+    let read = |cause| ImportError::Read { path: path.to_owned(), cause };
+    let parse = |cause| ImportError::Parse { path: path.to_owned(), cause };
     let items: DataItems = serde_json::from_slice(&fs::read(path).map_err(read)?).map_err(parse)?;
     let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let (suite, dated) = file_facts(&file_name);
