@@ -8,6 +8,7 @@ use schedlab_workloads::suites;
 use crate::commands::ab::AbArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::record::RecordArgs;
+use crate::commands::site::SiteArgs;
 
 /// A performance lab for Kubernetes scheduling.
 ///
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Ab(AbArgs),
     /// Append results, or upstream's perf-dash JSON, to a history
     Record(RecordArgs),
+    /// Write the static site of a history
+    Site(SiteArgs),
 }
 
 /// Which workloads.

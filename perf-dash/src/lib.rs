@@ -11,6 +11,7 @@ pub mod compare;
 pub mod format;
 pub mod history;
 mod html;
+pub mod site;
 pub mod stats;
 
 use std::path::Path;

@@ -7,4 +7,5 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod select;
+pub(crate) mod site;
 mod verdicts;
