@@ -20,17 +20,26 @@ fn main() -> Result<(), HistoryError> {
     let dir = args.next().map_or_else(|| PathBuf::from("schedlab-history"), PathBuf::from);
     let mut number = |default: usize| args.next().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (runs, workloads) = (number(220), number(12));
-    let mut draws = Draws::new(7);
-    let mut levels = vec![1.0; workloads];
-    for at in 0..runs {
-        for level in &mut levels {
-            if draws.below(50) == 0 {
-                *level *= if draws.below(2) == 0 { 0.9 } else { 1.1 };
-            }
-        }
-        append(&dir, &record(at, runs, &levels, &mut draws))?;
+    for record in records(runs, workloads) {
+        append(&dir, &record)?;
     }
     Ok(())
+}
+
+/// The made-up runs, in time order. The browser test shows these.
+pub(crate) fn records(runs: usize, workloads: usize) -> Vec<Record> {
+    let mut draws = Draws::new(7);
+    let mut levels = vec![1.0; workloads];
+    (0..runs)
+        .map(|at| {
+            for level in &mut levels {
+                if draws.below(50) == 0 {
+                    *level *= if draws.below(2) == 0 { 0.9 } else { 1.1 };
+                }
+            }
+            record(at, runs, &levels, &mut draws)
+        })
+        .collect()
 }
 
 fn record(at: usize, runs: usize, levels: &[f64], draws: &mut Draws) -> Record {

@@ -153,15 +153,22 @@ fn workload_row(lab: &Lab<'_>, line: &Line<'_>, change: &Change<'_>) -> Markup {
             td.number data-value=(change.ratio.unwrap_or(0.0)) { (change_text(change)) }
             td.number data-value=(change.fence.map_or(0.0, |fence| fence.relative)) { (fence_text(change)) }
             td { (verdict(change.verdict)) }
-            td { (spark(line)) }
+            td { (spark(lab, line, change.latest.0)) }
         }
     }
 }
 
 /// The last runs as a line without axes; the numbers are on the workload's own page.
-fn spark(line: &Line<'_>) -> Markup {
-    let from = line.points.len().saturating_sub(SPARK_POINTS);
-    let values: Vec<f64> = line.points[from..].iter().map(|(_, point)| point.pods_per_s()).collect();
+fn spark(lab: &Lab<'_>, line: &Line<'_>, latest: usize) -> Markup {
+    let source = lab.records[latest].source;
+    let same: Vec<f64> = line
+        .points
+        .iter()
+        .filter(|(at, _)| lab.records[*at].source == source)
+        .map(|(_, point)| point.pods_per_s())
+        .collect();
+    let from = same.len().saturating_sub(SPARK_POINTS);
+    let values = &same[from..];
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
     let span = if low < high { high - low } else { 1.0 };

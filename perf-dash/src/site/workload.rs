@@ -33,7 +33,7 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
             (fact("Pods, scheduled of created", html! { (format::thousands(point.pods.scheduled)) " of " (format::thousands(point.pods.created)) }))
             (fact("Runs", html! { (line.points.len()) }))
             @for slo in &point.slo {
-                (fact(&slo.name, html! { (slo.actual.map_or_else(|| "not measured".to_owned(), format::rate)) " " (slo.unit) ", wanted " (slo.target) }))
+                (fact(&slo.name, html! { (slo_text(slo)) ", wanted " (slo.target) }))
             }
         }
         p.picked data-picked hidden {}
@@ -55,4 +55,13 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     };
     let data = vec!["runs.js".to_owned(), format!("w/{}.js", line.slug)];
     render(lab, Page { title: &line.name, root: "../", data, body })
+}
+
+/// The measured value in the unit that suits it.
+fn slo_text(slo: &schedlab_workloads::results::SloLine) -> String {
+    match (slo.actual, slo.unit.as_str()) {
+        (None, _) => "not measured".to_owned(),
+        (Some(ms), "ms") => format::millis(ms),
+        (Some(actual), unit) => format!("{} {unit}", format::rate(actual)),
+    }
 }

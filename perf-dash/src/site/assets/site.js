@@ -280,12 +280,12 @@ const schedlab = (() => {
       banner.replaceChildren(`${runName(a)} → ${runName(b)}: ${units.rate(data.rate[picked[0]])} → ${units.rate(data.rate[picked[1]])} (${change >= 0 ? "+" : ""}${change.toFixed(1)} %). `, link);
     };
     const [low, high] = noiseBand(data, runs);
-    const hasImport = runs.some((run, at) => run.source !== "schedlab" && data.run.includes(at));
-    draw({ id: "rate", x, xText, pick, height: 300, log: hasImport, series: [
+    const hasOurs = runs.some((run, at) => run.source === "schedlab" && data.run.includes(at));
+    draw({ id: "rate", x, xText, pick, height: 300, series: [
       { name: "low", values: low, band: "low", unit: "rate", colour: "--s1" },
       { name: "high", values: high, band: "high", unit: "rate", colour: "--s1" },
       { name: "schedlab", values: only(data.rate, "schedlab"), unit: "rate", colour: "--s1" },
-      { name: "kube-scheduler", values: only(data.rate, "kube-scheduler"), unit: "rate", colour: "--s2" },
+      { name: "kube-scheduler", values: only(data.rate, "kube-scheduler"), unit: "rate", colour: "--s2", shown: !hasOurs },
       { name: "window p50", values: data.p50, unit: "rate", colour: "--s3", shown: false },
       { name: "threshold", values: data.threshold, unit: "rate", colour: "--s5", dash: [4, 4] },
     ] });
@@ -317,9 +317,10 @@ const schedlab = (() => {
     const x = [...new Set(Object.values(one.sources).flatMap((source) => source.nodes))].sort((a, b) => a - b);
     const on = (source, values) => x.map((nodes) => { const at = source.nodes.indexOf(nodes); return at < 0 ? null : values[at]; });
     const series = [];
-    Object.entries(one.sources).forEach(([name, source], at) => {
+    Object.entries(one.sources).forEach(([name, source]) => {
+      const at = name === "schedlab" ? 0 : 1;
       series.push({ name: `${name}, pods/s`, values: on(source, source.rate), unit: "rate", colour: ["--s1", "--s2"][at] });
-      series.push({ name: `${name}, cycle mean`, values: on(source, source.cycle), unit: "us", colour: ["--s3", "--s4"][at], shown: false });
+      series.push({ name: `${name}, cycle mean (µs)`, values: on(source, source.cycle), unit: "us", colour: ["--s3", "--s4"][at], shown: false });
     });
     draw({ id: one.id, x, xName: "Nodes", xText: (nodes) => `${nodes.toLocaleString("en")} nodes`, log: true, logX: true, series });
   }));
