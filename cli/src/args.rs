@@ -7,6 +7,7 @@ use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
 use crate::commands::compare::CompareArgs;
+use crate::commands::gate::GateArgs;
 use crate::commands::record::RecordArgs;
 use crate::commands::site::SiteArgs;
 
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Ab(AbArgs),
     /// Append results, or upstream's perf-dash JSON, to a history
     Record(RecordArgs),
+    /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
+    Gate(GateArgs),
     /// Write the static site of a history
     Site(SiteArgs),
 }

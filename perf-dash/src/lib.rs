@@ -9,6 +9,7 @@
 
 pub mod compare;
 pub mod format;
+pub mod gate;
 pub mod history;
 mod html;
 pub mod site;

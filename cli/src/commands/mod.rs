@@ -2,6 +2,8 @@
 
 pub(crate) mod ab;
 pub(crate) mod compare;
+pub(crate) mod gate;
+mod gate_build;
 pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod replay;
