@@ -8,6 +8,7 @@ use schedlab_workloads::suites;
 use crate::commands::ab::AbArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
+use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
 use crate::commands::site::SiteArgs;
 
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
     Gate(GateArgs),
+    /// Sample the CPU over a workload's measured part: flamegraph, pprof, shares of plugins
+    Profile(ProfileArgs),
     /// Write the static site of a history
     Site(SiteArgs),
 }

@@ -74,7 +74,7 @@ fn record(at: usize, runs: usize, levels: &[f64], draws: &mut Draws) -> Record {
         coverage: "core + queue + embedded API".to_owned(),
         partial: false,
         points: points.collect(),
-        profiles: if at % 25 == 0 { vec![profile(draws)] } else { Vec::new() },
+        profiles: if at.is_multiple_of(25) { vec![profile(draws)] } else { Vec::new() },
     }
     .with_id()
 }

@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod gate;
 mod gate_build;
 pub(crate) mod list;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;

@@ -114,3 +114,65 @@ fn runs_are_recorded_and_imported() {
         .ends_with(2)
         .complains("--at \"yesterday\" is not a time");
 }
+
+#[test]
+fn a_history_becomes_a_site_and_damage_is_said() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"])
+        .ends_with(0)
+        .says("of 1 run(s) and 1 workload(s)");
+    assert!(folder.read("site/index.html").contains("PlainPods/10Nodes_50Pods"));
+    let file = folder.path().join("h/history.slh");
+    let mut bytes = std::fs::read(&file).expect("the history");
+    bytes.extend(b"\xF5SLR torn");
+    std::fs::write(&file, bytes).expect("written");
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"])
+        .ends_with(0)
+        .complains("are not a whole record (a torn write or damage) and are passed over");
+    schedlab_in(&folder, &["site", "--history", "none"]).ends_with(2).complains("none/history.slh");
+}
+
+#[test]
+fn a_profile_names_parts_and_can_be_recorded() {
+    let folder = Folder::new();
+    let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS))
+        .replace("nodes: 3, pods: 6", "nodes: 300, pods: 3000");
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["profile", "^Case/small$", "--config", &file, "--seconds", "1", "--out", "prof"])
+        .ends_with(0)
+        .says("scheduling cycle")
+        .says("flamegraph.svg");
+    assert!(folder.read("prof/flamegraph.svg").contains("schedlab_core::"));
+    assert!(std::fs::metadata(folder.path().join("prof/profile.pb")).expect("protobuf").len() > 100);
+    schedlab_in(&folder, &["run", "--config", &file, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--profile", "prof/profile.json", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"]).ends_with(0);
+    assert!(folder.read("site/w/case-small.html").contains("iframe"));
+    schedlab_in(&folder, &["profile", "Pods", "--suite", "quick"])
+        .ends_with(2)
+        .complains("profile one at a time");
+}
+
+#[test]
+fn the_gate_runs_two_binaries_in_rounds() {
+    let folder = Folder::new();
+    let binary = env!("CARGO_BIN_EXE_schedlab");
+    let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS));
+    let file = folder.file("performance-config.yaml", text);
+    let base = ["gate", "--base-bin", binary, "--head-bin", binary, "--config", &file, "--repeat", "1"];
+    let with = |more: &[&str]| {
+        let mut args = base.to_vec();
+        args.extend(more);
+        schedlab_in(&folder, &args)
+    };
+    let few = with(&["--rounds", "2", "--json"]).ends_with(4);
+    let few = json(&few.stdout);
+    assert_eq!(few["rows"][0]["base_samples"], 4);
+    assert!(few["notes"].to_string().contains("reference steps"), "{few}");
+    schedlab_in(&folder, &["gate", "--base-bin", "missing", "--head-bin", binary])
+        .ends_with(2)
+        .complains("missing: there is no such binary");
+    schedlab_in(&folder, &["gate", "no-such-revision"]).ends_with(2);
+}

@@ -90,7 +90,7 @@ fn part_rows(
         Some(why) => row.not_comparable(why),
         None => row,
     }];
-    let latencies: [(&str, Stage, fn(&LatencySummary) -> f64); 2] = [
+    let latencies: [LatencyMetric; 2] = [
         ("cycle mean", Stage::SchedulingCycle, |latency| latency.mean),
         ("end to end p99", Stage::EndToEnd, |latency| latency.p99),
     ];
@@ -114,6 +114,9 @@ fn part_rows(
     rows.push(Row::exact(name, metric, calls(base), calls(head), Fence::given(0.005)).shown());
     rows
 }
+
+/// Name, stage, and which of its numbers.
+type LatencyMetric = (&'static str, Stage, fn(&LatencySummary) -> f64);
 
 fn throughputs(side: &[&WorkloadResult]) -> Vec<f64> {
     let of = |workload: &&WorkloadResult| match &workload.repeats {

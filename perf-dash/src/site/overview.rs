@@ -49,7 +49,8 @@ fn headline(lab: &Lab<'_>, changes: &[(&Line<'_>, Change<'_>)]) -> Markup {
 }
 
 fn slo_board(changes: &[(&Line<'_>, Change<'_>)]) -> Markup {
-    let mut lines: Vec<(String, String, u64, Vec<(&Line<'_>, f64, String)>)> = Vec::new();
+    type Missed<'a, 'b> = (&'a Line<'b>, f64, String);
+    let mut lines: Vec<(String, String, u64, Vec<Missed<'_, '_>>)> = Vec::new();
     for (line, change) in changes {
         for slo in &change.latest.1.slo {
             let at = lines.iter().position(|(name, ..)| *name == slo.name).unwrap_or_else(|| {
