@@ -10,6 +10,7 @@ use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
+use crate::commands::serve::ServeArgs;
 use crate::commands::site::SiteArgs;
 
 /// A performance lab for Kubernetes scheduling.
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Gate(GateArgs),
     /// Sample the CPU over a workload's measured part: flamegraph, pprof, shares of plugins
     Profile(ProfileArgs),
+    /// Show the site of a history on loopback, made anew as the history grows
+    Serve(ServeArgs),
     /// Write the static site of a history
     Site(SiteArgs),
 }

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Some(Command::Record(args)) => commands::record::record(&args),
         Some(Command::Gate(args)) => commands::gate::gate(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
+        Some(Command::Serve(args)) => commands::serve::serve(&args),
         Some(Command::Site(args)) => commands::site::site(&args),
     };
     match result {

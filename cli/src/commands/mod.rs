@@ -10,5 +10,6 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod select;
+pub(crate) mod serve;
 pub(crate) mod site;
 mod verdicts;

@@ -176,3 +176,38 @@ fn the_gate_runs_two_binaries_in_rounds() {
         .complains("missing: there is no such binary");
     schedlab_in(&folder, &["gate", "no-such-revision"]).ends_with(2);
 }
+
+#[test]
+fn the_site_is_served_on_loopback_and_follows_the_history() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["serve", "--history", "h", "--listen", "0.0.0.0:0"])
+        .ends_with(2)
+        .complains("only loopback addresses");
+    let args = ["serve", "--history", "h", "--out", "site", "--listen", "127.0.0.1:0", "--requests", "3"];
+    let mut server =
+        crate::support::command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
+    let mut lines = BufReader::new(server.stdout.take().expect("piped")).lines();
+    let address = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| Some(line.strip_prefix("Serving on http://")?.split(' ').next()?.to_owned()));
+    let address = address.expect("it says where it listens");
+    // Its output must be read on, or it would wait for a reader.
+    let reader = std::thread::spawn(move || lines.map_while(Result::ok).count());
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).expect("connects");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    assert!(get("/").contains("1 run"), "the overview");
+    schedlab_in(&folder, &["record", "run", "--history", "h", "--at", "2026-11-16T00:00:00Z"]).ends_with(0);
+    assert!(get("/").contains("2 runs"), "the history grew");
+    assert!(get("/../Cargo.toml").starts_with("HTTP/1.1 404"), "nothing outside");
+    assert!(server.wait().expect("it ends").success());
+    reader.join().expect("read to the end");
+}
