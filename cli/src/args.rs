@@ -5,6 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_workloads::suites;
 
+use crate::commands::ab::AbArgs;
+use crate::commands::compare::CompareArgs;
+use crate::commands::gate::GateArgs;
+use crate::commands::profile::ProfileArgs;
+use crate::commands::record::RecordArgs;
+use crate::commands::serve::ServeArgs;
+use crate::commands::site::SiteArgs;
+
 /// A performance lab for Kubernetes scheduling.
 ///
 /// Reads scheduler_perf workload files, drives a scheduler core that decides as kube-scheduler
@@ -13,7 +21,8 @@ use schedlab_workloads::suites;
 #[derive(Debug, Parser)]
 #[command(name = "schedlab", version, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
-threshold with --enforce-thresholds); 2 could not run (bad input, bad usage).")]
+threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression; \
+4 a comparison was inconclusive.")]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -30,6 +39,20 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Compare the engine with decisions recorded from the real kube-scheduler
     Replay(ReplayArgs),
+    /// Compare two result files or directories: better, worse, unchanged or inconclusive
+    Compare(CompareArgs),
+    /// Run variants of a workload interleaved and compare them
+    Ab(AbArgs),
+    /// Append results, or upstream's perf-dash JSON, to a history
+    Record(RecordArgs),
+    /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
+    Gate(GateArgs),
+    /// Sample the CPU over a workload's measured part: flamegraph, pprof, shares of plugins
+    Profile(ProfileArgs),
+    /// Show the site of a history on loopback, made anew as the history grows
+    Serve(ServeArgs),
+    /// Write the static site of a history
+    Site(SiteArgs),
 }
 
 /// Which workloads.

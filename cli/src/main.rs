@@ -22,6 +22,10 @@ pub(crate) enum Exit {
     Fine,
     /// A check failed: a replay difference, a stuck workload, a missed threshold.
     CheckFailed,
+    /// A comparison found something slower.
+    Regression,
+    /// A comparison could not say.
+    Inconclusive,
 }
 
 fn main() -> ExitCode {
@@ -32,10 +36,19 @@ fn main() -> ExitCode {
         Some(Command::List(args)) => commands::list::list(&args),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
+        Some(Command::Compare(args)) => commands::compare::compare(&args),
+        Some(Command::Ab(args)) => commands::ab::ab(&args),
+        Some(Command::Record(args)) => commands::record::record(&args),
+        Some(Command::Gate(args)) => commands::gate::gate(&args),
+        Some(Command::Profile(args)) => commands::profile::profile(&args),
+        Some(Command::Serve(args)) => commands::serve::serve(&args),
+        Some(Command::Site(args)) => commands::site::site(&args),
     };
     match result {
         Ok(Exit::Fine) => ExitCode::SUCCESS,
         Ok(Exit::CheckFailed) => ExitCode::from(1),
+        Ok(Exit::Regression) => ExitCode::from(3),
+        Ok(Exit::Inconclusive) => ExitCode::from(4),
         Err(error) => {
             progress::complain(&format!("schedlab: {error:#}"));
             ExitCode::from(2)

@@ -8,9 +8,15 @@
 //! This crate only shows. It never measures, never judges (the SLO lines and thresholds come
 //! judged in the result) and never reads a clock, so the same result gives the same page.
 
+pub mod compare;
 mod explain_html;
 pub mod format;
+pub mod gate;
+pub mod history;
 mod html;
+pub mod profile;
+pub mod site;
+pub mod stats;
 
 use std::path::Path;
 

@@ -1,8 +1,17 @@
 //! One file a verb.
 
+pub(crate) mod ab;
+pub(crate) mod compare;
 pub(crate) mod explain;
 mod explain_text;
+pub(crate) mod gate;
+mod gate_build;
 pub(crate) mod list;
+pub(crate) mod profile;
+pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 mod select;
+pub(crate) mod serve;
+pub(crate) mod site;
+mod verdicts;

@@ -29,7 +29,7 @@ use crate::table::{Align, render};
 use crate::{Exit, host};
 
 /// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
-const DEFAULT_LABELS: &str = "performance";
+pub(super) const DEFAULT_LABELS: &str = "performance";
 const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(verdict(args, &result))
 }
 
-fn settings(args: &RunArgs) -> RunSettings {
+pub(super) fn settings(args: &RunArgs) -> RunSettings {
     RunSettings {
         threads: args.threads.unwrap_or_else(|| host::machine().cores) as usize,
         parallelism: args.parallelism.map(|ways| ways as usize),
@@ -179,7 +179,7 @@ fn make_writable(dir: &Path) -> Result<()> {
 }
 
 /// The first Ctrl-C ends the run and keeps what was measured; the second ends the process.
-fn listen_for_interrupt() -> Arc<AtomicBool> {
+pub(super) fn listen_for_interrupt() -> Arc<AtomicBool> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupt);
     let installed = ctrlc::set_handler(move || {
@@ -227,7 +227,7 @@ fn repeat(
     let control = Control { interrupt, progress: &bar, registry: &registry, config_file };
     let mut outcomes = Vec::new();
     for _ in 0..args.repeat {
-        match run_workload(workload, settings(args), control) {
+        match run_once(args, workload, control) {
             Ok(outcome) => {
                 let is_over = outcome.ending != Ending::Completed;
                 outcomes.push(outcome);
@@ -235,11 +235,17 @@ fn repeat(
                     break;
                 }
             }
-            Err(error) => return (outcomes, Some(error.into())),
+            Err(error) => return (outcomes, Some(error)),
         }
     }
     bar.clear();
     (outcomes, None)
+}
+
+/// Runs a workload once as the flags say. `ab` and `profile` run their workloads through here too,
+/// so a new flag works for them by itself.
+pub(super) fn run_once(args: &RunArgs, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome> {
+    Ok(run_workload(workload, settings(args), control)?)
 }
 
 /// Writes all files of a run and returns the report's path.

@@ -3,6 +3,7 @@
 mod bad_input;
 mod explain;
 mod interrupt;
+mod lab;
 mod list;
 mod replay;
 mod run;

@@ -608,12 +608,10 @@ mod volumes {
         while lab.scheduler.step(&mut NoProbe) != Step::Idle {}
         lab.pod(2, claiming("b"));
         // The other pod is tried while the first one's volume is on its way.
-        assert_eq!(lab.run_to_end(Ok(())), [
-            "1 ~ n1".to_owned(),
-            format!("2: {NOTHING}"),
-            "1 volumes a=pv".to_owned(),
-            "1 -> n1".to_owned()
-        ]);
+        assert_eq!(
+            lab.run_to_end(Ok(())),
+            ["1 ~ n1".to_owned(), format!("2: {NOTHING}"), "1 volumes a=pv".to_owned(), "1 -> n1".to_owned()]
+        );
         lab.delete(1);
         lab.later();
         assert_eq!(lab.run_to_end(Err(CallFailure::Conflict)), ["2 ~ n1", "2 volumes b=pv", "2 -> n1"]);

@@ -1,0 +1,91 @@
+//! `schedlab record`: appends runs to a history.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use schedlab_perf_dash::compare::load_side;
+use schedlab_perf_dash::history::{self, ImportFacts, ProfileSummary, Record, import_data_items};
+
+use crate::Exit;
+use crate::progress::say;
+
+/// What to record.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Results to record: result.json files, or directories with some
+    #[arg(value_name = "RESULT", required_unless_present = "import")]
+    results: Vec<PathBuf>,
+    /// The history's directory; made when missing
+    #[arg(long, value_name = "DIR", default_value = "schedlab-history")]
+    history: PathBuf,
+    /// What to call the run, as "nightly" or "PR 123"
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// profile.json of `schedlab profile`, to record with the (one) result
+    #[arg(long, value_name = "FILE")]
+    profile: Vec<PathBuf>,
+    /// Record upstream's perf-dash JSON files instead
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["results", "profile"])]
+    import: Vec<PathBuf>,
+    /// Commit or version that was measured [default: what the result says]
+    #[arg(long, value_name = "REVISION")]
+    revision: Option<String>,
+    /// When it was measured, as 2026-11-15T12:00:00Z [default: what the result or file name says]
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+}
+
+pub(crate) fn record(args: &RecordArgs) -> Result<Exit> {
+    if let Some(at) = &args.at
+        && at.parse::<jiff::Timestamp>().is_err()
+    {
+        bail!("--at {at:?} is not a time; write it as 2026-11-15T12:00:00Z");
+    }
+    let records = if args.import.is_empty() { measured(args)? } else { imported(args)? };
+    for record in &records {
+        history::append(&args.history, record)?;
+        say(&format!(
+            "recorded {} ({}, {} workload(s)) in {}",
+            record.id,
+            record.short_revision(),
+            record.points.len(),
+            args.history.display()
+        ));
+    }
+    Ok(Exit::Fine)
+}
+
+fn measured(args: &RecordArgs) -> Result<Vec<Record>> {
+    let mut runs = Vec::new();
+    for path in &args.results {
+        runs.extend(load_side(path)?.runs);
+    }
+    let profiles = args.profile.iter().map(read_profile).collect::<Result<Vec<_>>>()?;
+    if !profiles.is_empty() && runs.len() != 1 {
+        bail!("--profile belongs to one run, but {} results were given; record them one by one", runs.len());
+    }
+    let to_record = |run| {
+        let mut record = Record::from_run(run, args.label.clone(), profiles.clone());
+        record.revision = args.revision.clone().or(record.revision);
+        record.started_at = args.at.clone().unwrap_or(record.started_at);
+        record.with_id()
+    };
+    Ok(runs.iter().map(to_record).collect())
+}
+
+fn read_profile(path: &PathBuf) -> Result<ProfileSummary> {
+    let text = std::fs::read(path).with_context(|| format!("{}: cannot read the profile", path.display()))?;
+    serde_json::from_slice(&text)
+        .with_context(|| format!("{}: not a profile.json of `schedlab profile`", path.display()))
+}
+
+fn imported(args: &RecordArgs) -> Result<Vec<Record>> {
+    let facts = ImportFacts {
+        started_at: args.at.clone(),
+        revision: args.revision.clone(),
+        label: args.label.clone(),
+        machine: None,
+    };
+    args.import.iter().map(|path| Ok(import_data_items(path, &facts)?)).collect()
+}

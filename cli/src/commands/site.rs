@@ -1,0 +1,41 @@
+//! `schedlab site`: a history as static pages.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use schedlab_perf_dash::{history, site};
+
+use crate::Exit;
+use crate::progress::{complain, say};
+
+/// Where from and where to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SiteArgs {
+    /// The history's directory
+    #[arg(long, value_name = "DIR", default_value = "schedlab-history")]
+    pub(crate) history: PathBuf,
+    /// Where to write the site; opens from disk, and any static host can serve it
+    #[arg(long, value_name = "DIR", default_value = "schedlab-site")]
+    pub(crate) out: PathBuf,
+}
+
+pub(crate) fn site(args: &SiteArgs) -> Result<Exit> {
+    let started = Instant::now();
+    let history = history::read(&args.history)?;
+    for warning in &history.warnings {
+        complain(&format!("schedlab: {warning}"));
+    }
+    let counts = site::write_site(&args.out, &history.records)?;
+    let index = args.out.join("index.html");
+    say(&format!(
+        "{} page(s) of {} run(s) and {} workload(s) in {:.1} s\nSite: {}",
+        counts.pages,
+        counts.runs,
+        counts.workloads,
+        started.elapsed().as_secs_f64(),
+        std::path::absolute(&index).unwrap_or(index).display()
+    ));
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,164 @@
+//! What `compare`, `ab` and `gate` share: the table, the files, the exit code.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use schedlab_perf_dash::compare::{Comparison, Row, Weight, junit, markdown};
+use schedlab_perf_dash::format;
+use schedlab_perf_dash::stats::Verdict;
+use schedlab_workloads::results::write_atomic;
+
+use crate::Exit;
+use crate::progress::say;
+use crate::table::{Align, render};
+
+/// Where a comparison goes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write comparison.json, comparison.md (for a pull request) and junit.xml here
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the comparison as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Prints and writes comparisons; says how the process ends.
+pub(crate) fn present(comparisons: &[Comparison], output: &OutputArgs) -> Result<Exit> {
+    if let Some(dir) = &output.out {
+        write_files(dir, comparisons)?;
+    }
+    if output.json {
+        say(&to_json(comparisons)?);
+    } else {
+        for comparison in comparisons {
+            print_comparison(comparison);
+        }
+        if let Some(dir) = &output.out {
+            say(&format!("Written: {}/comparison.json, comparison.md, junit.xml", dir.display()));
+        }
+    }
+    Ok(exit(comparisons))
+}
+
+/// One regression decides; without one, one open question does.
+pub(crate) fn exit(comparisons: &[Comparison]) -> Exit {
+    let has = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
+    if has(Verdict::Worse) {
+        Exit::Regression
+    } else if has(Verdict::Inconclusive) {
+        Exit::Inconclusive
+    } else {
+        Exit::Fine
+    }
+}
+
+/// One document for one comparison, a list for several.
+fn to_json(comparisons: &[Comparison]) -> Result<String> {
+    let text = match comparisons {
+        [one] => serde_json::to_string_pretty(one),
+        several => serde_json::to_string_pretty(several),
+    };
+    text.context("could not write the comparison as JSON")
+}
+
+fn write_files(dir: &Path, comparisons: &[Comparison]) -> Result<()> {
+    let all = |text: fn(&Comparison) -> String| comparisons.iter().map(text).collect::<Vec<_>>().join("\n");
+    write_atomic(&dir.join("comparison.json"), to_json(comparisons)?.as_bytes())?;
+    write_atomic(&dir.join("comparison.md"), all(markdown).as_bytes())?;
+    // A JUnit file has one root: several comparisons are several suites under it.
+    let suites = comparisons.iter().map(junit).collect::<Vec<_>>();
+    write_atomic(&dir.join("junit.xml"), merged_junit(&suites).as_bytes())?;
+    Ok(())
+}
+
+fn merged_junit(documents: &[String]) -> String {
+    if let [one] = documents {
+        return one.clone();
+    }
+    let inner = |document: &String| {
+        let from = document.find("  <testsuite ").unwrap_or(0);
+        let to = document.rfind("</testsuites>").unwrap_or(document.len());
+        document[from..to].to_owned()
+    };
+    let suites: String = documents.iter().map(inner).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"schedlab\">\n{suites}</testsuites>\n"
+    )
+}
+
+fn print_comparison(comparison: &Comparison) {
+    let columns = [
+        ("workload", Align::Left),
+        ("metric", Align::Left),
+        ("base", Align::Right),
+        ("head", Align::Right),
+        ("change", Align::Right),
+        ("95 % interval", Align::Right),
+        ("fence", Align::Right),
+        ("n", Align::Right),
+        ("p", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    say(&format!("{} (base) against {} (head)\n", comparison.base, comparison.head));
+    let rows: Vec<Vec<String>> = comparison.rows.iter().map(cells).collect();
+    say(&render(&columns, &rows));
+    if let Some(geomean) = comparison.geomean("throughput").filter(|_| 1 < comparison.rows.len()) {
+        say(&format!("\ngeometric mean of throughput: {:+.2} %", (geomean - 1.0) * 100.0));
+    }
+    let mut tests: Vec<&str> = comparison.rows.iter().map(|row| row.test.as_str()).collect();
+    tests.sort_unstable();
+    tests.dedup();
+    say(&format!("\ntest: {}", tests.join("; ")));
+    for note in &comparison.notes {
+        say(&format!("note: {note}"));
+    }
+    for row in comparison.rows.iter().filter(|row| row.note.is_some()) {
+        say(&format!("{} {}: {}", row.workload, row.metric.name, row.note.as_deref().unwrap_or_default()));
+    }
+    if !comparison.unmatched.is_empty() {
+        say(&format!("not compared: {}", comparison.unmatched.join(", ")));
+    }
+    say(&format!("\nverdict: {}{}\n", comparison.verdict.word(), advice(comparison)));
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let value =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| quantity(value, &row.metric.unit));
+    let verdict = match row.weight {
+        Weight::Counts => row.verdict_words(),
+        Weight::Shown => String::new(),
+    };
+    vec![
+        row.workload.clone(),
+        row.metric.name.clone(),
+        value(row.base),
+        value(row.head),
+        row.change(),
+        row.change_interval(),
+        format!("±{:.2} %", row.fence.relative * 100.0),
+        format!("{}/{}", row.base_samples, row.head_samples),
+        row.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}")),
+        verdict,
+    ]
+}
+
+fn quantity(value: f64, unit: &str) -> String {
+    if unit == "µs" { format::micros(value) } else { format!("{} {unit}", format::rate(value)) }
+}
+
+/// How many more samples would decide, for the workload that needs most.
+fn advice(comparison: &Comparison) -> String {
+    let open = || {
+        let counts = comparison.rows.iter().filter(|row| row.weight == Weight::Counts);
+        counts.filter(|row| row.verdict == Verdict::Inconclusive)
+    };
+    if comparison.verdict != Verdict::Inconclusive {
+        return String::new();
+    }
+    match open().filter_map(|row| row.more_needed).max() {
+        Some(more) => format!("; about {more} more sample(s) a side would decide"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,213 @@
+//! compare, ab and record, as a person types them.
+
+use crate::support::{Folder, schedlab_in};
+
+const SMALL: &str = "^PlainPods/10Nodes";
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// A result whose throughputs are given, made from a real one.
+fn write_result(folder: &Folder, name: &str, rates: &[f64]) {
+    let run = schedlab_in(folder, &["run", "--filter", SMALL, "--repeat", "2", "--json"]).ends_with(0);
+    let mut result = json(&run.stdout);
+    let repeats = &mut result["workloads"][0]["repeats"]["runs"];
+    let run = repeats[0].clone();
+    let with = |&rate: &f64| {
+        let mut run = run.clone();
+        run["throughput"]["total"] = rate.into();
+        run
+    };
+    *repeats = rates.iter().map(with).collect();
+    folder.file(name, result.to_string());
+}
+
+#[test]
+fn compare_ends_with_the_code_of_its_verdict_and_writes_three_files() {
+    let folder = Folder::new();
+    let around = |rate: f64| (0..10).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
+    write_result(&folder, "base/result.json", &around(1000.0));
+    write_result(&folder, "slow/result.json", &around(800.0));
+    write_result(&folder, "same/result.json", &around(1001.0));
+    write_result(&folder, "few/result.json", &[500.0, 510.0]);
+    schedlab_in(&folder, &["compare", "base", "slow", "--out", "out"]).ends_with(3).says("verdict: worse");
+    schedlab_in(&folder, &["compare", "slow", "base"]).ends_with(0).says("verdict: better");
+    schedlab_in(&folder, &["compare", "base", "same"]).ends_with(0).says("verdict: unchanged");
+    schedlab_in(&folder, &["compare", "base", "few"])
+        .ends_with(4)
+        .says("verdict: inconclusive; about 4 more sample(s) a side would decide");
+    assert!(folder.read("out/comparison.md").starts_with("### schedlab compare: worse"));
+    assert!(folder.read("out/junit.xml").contains("type=\"regression\""));
+    assert_eq!(json(&folder.read("out/comparison.json"))["schema"], "schedlab-comparison/v1");
+    let answer = schedlab_in(&folder, &["compare", "base", "slow", "--json"]).ends_with(3);
+    assert_eq!(json(&answer.stdout)["verdict"], "worse");
+}
+
+#[test]
+fn compare_refuses_what_it_cannot_read_by_name() {
+    let folder = Folder::new();
+    folder.file("empty/notes.txt", "nothing");
+    folder.file("other.json", "{}");
+    for (args, wanted) in [
+        (["compare", "empty", "empty"], "empty: no schedlab-result/v1 file in or below it"),
+        (["compare", "missing", "empty"], "missing: cannot be read"),
+        (["compare", "other.json", "empty"], "other.json: not a schedlab-result/v1 result"),
+    ] {
+        schedlab_in(&folder, &args).ends_with(2).complains(wanted);
+    }
+}
+
+#[test]
+fn ab_interleaves_variants_and_refuses_to_conclude_on_few_rounds() {
+    let folder = Folder::new();
+    let base = ["ab", "--variant", "cached:", "--variant", "uncached: --class-cache off", "--filter", SMALL];
+    let with = |more: &[&str]| {
+        let mut args = base.to_vec();
+        args.extend(more);
+        schedlab_in(&folder, &args)
+    };
+    let answer = with(&["--rounds", "3", "--json"]).ends_with(4);
+    let row = json(&answer.stdout)["rows"][0].clone();
+    assert_eq!((row["base_samples"].as_u64(), row["head_samples"].as_u64()), (Some(6), Some(6)));
+    assert!(3 <= row["more_needed"].as_u64().expect("how many more"), "{row}");
+    assert!(row["test"].as_str().expect("text").contains("ABBA"));
+    // Fences this wide hold any noise: the verdict is then unchanged, on enough rounds.
+    with(&["--rounds", "6", "--fence", "100"])
+        .says("cached:")
+        .says("uncached: --class-cache off")
+        .says("n      p");
+}
+
+#[test]
+fn ab_says_what_is_wrong_with_a_variant() {
+    let folder = Folder::new();
+    for (variants, wanted) in [
+        (vec!["a:"], "one variant has nothing to be compared with"),
+        (vec!["a:", "a: --seed 1"], "two variants are called \"a\""),
+        (vec!["a:", "b: --clas-cache off"], "unexpected argument '--clas-cache'"),
+        (vec!["a:", "b"], "has no name; write 'NAME: FLAGS'"),
+    ] {
+        let mut args = vec!["ab", "--filter", SMALL];
+        args.extend(variants.iter().flat_map(|variant| ["--variant", variant]));
+        schedlab_in(&folder, &args).ends_with(2).complains(wanted);
+    }
+}
+
+#[test]
+fn runs_are_recorded_and_imported() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--history", "h", "--label", "nightly"])
+        .ends_with(0)
+        .says("1 workload(s)) in h");
+    let dash = std::fs::read_dir(folder.path().join("run"))
+        .expect("the folder")
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().display().to_string())
+        .find(|path| path.contains("BenchmarkPerfScheduling_benchmark_"))
+        .expect("perf-dash JSON");
+    schedlab_in(&folder, &["record", "--history", "h", "--revision", "v1.37.0", "--import", &dash])
+        .ends_with(0)
+        .says("(v1.37.0, 1 workload(s))");
+    schedlab_in(&folder, &["record", "run", "--history", "h", "--at", "yesterday"])
+        .ends_with(2)
+        .complains("--at \"yesterday\" is not a time");
+}
+
+#[test]
+fn a_history_becomes_a_site_and_damage_is_said() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"])
+        .ends_with(0)
+        .says("of 1 run(s) and 1 workload(s)");
+    assert!(folder.read("site/index.html").contains("PlainPods/10Nodes_50Pods"));
+    let file = folder.path().join("h/history.slh");
+    let mut bytes = std::fs::read(&file).expect("the history");
+    bytes.extend(b"\xF5SLR torn");
+    std::fs::write(&file, bytes).expect("written");
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"])
+        .ends_with(0)
+        .complains("are not a whole record (a torn write or damage) and are passed over");
+    schedlab_in(&folder, &["site", "--history", "none"]).ends_with(2).complains("none/history.slh");
+}
+
+#[test]
+fn a_profile_names_parts_and_can_be_recorded() {
+    let folder = Folder::new();
+    let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS))
+        .replace("nodes: 3, pods: 6", "nodes: 300, pods: 3000");
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["profile", "^Case/small$", "--config", &file, "--seconds", "1", "--out", "prof"])
+        .ends_with(0)
+        .says("scheduling cycle")
+        .says("flamegraph.svg");
+    assert!(folder.read("prof/flamegraph.svg").contains("schedlab_core::"));
+    assert!(std::fs::metadata(folder.path().join("prof/profile.pb")).expect("protobuf").len() > 100);
+    schedlab_in(&folder, &["run", "--config", &file, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--profile", "prof/profile.json", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["site", "--history", "h", "--out", "site"]).ends_with(0);
+    assert!(folder.read("site/w/case-small.html").contains("iframe"));
+    schedlab_in(&folder, &["profile", "Pods", "--suite", "quick"])
+        .ends_with(2)
+        .complains("profile one at a time");
+}
+
+#[test]
+fn the_gate_runs_two_binaries_in_rounds() {
+    let folder = Folder::new();
+    let binary = env!("CARGO_BIN_EXE_schedlab");
+    let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS));
+    let file = folder.file("performance-config.yaml", text);
+    let base = ["gate", "--base-bin", binary, "--head-bin", binary, "--config", &file, "--repeat", "1"];
+    let with = |more: &[&str]| {
+        let mut args = base.to_vec();
+        args.extend(more);
+        schedlab_in(&folder, &args)
+    };
+    let few = with(&["--rounds", "2", "--json"]).ends_with(4);
+    let few = json(&few.stdout);
+    assert_eq!(few["rows"][0]["base_samples"], 4);
+    assert!(few["notes"].to_string().contains("reference steps"), "{few}");
+    schedlab_in(&folder, &["gate", "--base-bin", "missing", "--head-bin", binary])
+        .ends_with(2)
+        .complains("missing: there is no such binary");
+    schedlab_in(&folder, &["gate", "no-such-revision"]).ends_with(2);
+}
+
+#[test]
+fn the_site_is_served_on_loopback_and_follows_the_history() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
+    schedlab_in(&folder, &["record", "run", "--history", "h"]).ends_with(0);
+    schedlab_in(&folder, &["serve", "--history", "h", "--listen", "0.0.0.0:0"])
+        .ends_with(2)
+        .complains("only loopback addresses");
+    let args = ["serve", "--history", "h", "--out", "site", "--listen", "127.0.0.1:0", "--requests", "3"];
+    let mut server =
+        crate::support::command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
+    let mut lines = BufReader::new(server.stdout.take().expect("piped")).lines();
+    let address = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| Some(line.strip_prefix("Serving on http://")?.split(' ').next()?.to_owned()));
+    let address = address.expect("it says where it listens");
+    // Its output must be read on, or it would wait for a reader.
+    let reader = std::thread::spawn(move || lines.map_while(Result::ok).count());
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).expect("connects");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    assert!(get("/").contains("1 run"), "the overview");
+    schedlab_in(&folder, &["record", "run", "--history", "h", "--at", "2026-11-16T00:00:00Z"]).ends_with(0);
+    assert!(get("/").contains("2 runs"), "the history grew");
+    assert!(get("/../Cargo.toml").starts_with("HTTP/1.1 404"), "nothing outside");
+    assert!(server.wait().expect("it ends").success());
+    reader.join().expect("read to the end");
+}

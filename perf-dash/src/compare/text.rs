@@ -1,0 +1,167 @@
+//! A comparison as Markdown for a pull request, and as JUnit XML for a CI job.
+
+use std::fmt::Write as _;
+
+use super::{Comparison, Row, Weight};
+use crate::format;
+use crate::stats::{FenceSource, Verdict};
+
+/// Markdown: the verdict, a table of what counts, the rest folded.
+#[must_use]
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "### {}: {}\n", comparison.title, headline(comparison));
+    let _ = writeln!(text, "`{}` (base) against `{}` (head)\n", comparison.base, comparison.head);
+    for note in &comparison.notes {
+        let _ = writeln!(text, "- {note}");
+    }
+    if !comparison.notes.is_empty() {
+        text.push('\n');
+    }
+    let changed = |row: &&Row| row.weight == Weight::Counts && row.verdict != Verdict::Unchanged;
+    table(&mut text, comparison.rows.iter().filter(changed));
+    let rest: Vec<&Row> = comparison.rows.iter().filter(|row| !changed(row)).collect();
+    if !rest.is_empty() {
+        let _ = writeln!(
+            text,
+            "<details><summary>{} more</summary>\n",
+            format::counted(rest.len() as u64, "row")
+        );
+        table(&mut text, rest.into_iter());
+        text.push_str("</details>\n");
+    }
+    if !comparison.unmatched.is_empty() {
+        let _ = writeln!(text, "\nOn one side only: {}", comparison.unmatched.join(", "));
+    }
+    text
+}
+
+/// `worse: 1 of 12 rows`, in words.
+fn headline(comparison: &Comparison) -> String {
+    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.weight == Weight::Counts).collect();
+    let of = |verdict| counting.iter().filter(|row| row.verdict == verdict).count();
+    format!(
+        "{} ({} better, {} worse, {} unchanged, {} inconclusive)",
+        comparison.verdict.word(),
+        of(Verdict::Better),
+        of(Verdict::Worse),
+        of(Verdict::Unchanged),
+        of(Verdict::Inconclusive)
+    )
+}
+
+fn table<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    text.push_str("| workload | metric | base | head | change | 95 % interval | fence | n | p | verdict |\n");
+    text.push_str("|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n");
+    for row in rows {
+        let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), format::rate);
+        let p = row.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
+        let note = row.note.as_deref().map(|note| format!("; {}", escape_cell(note))).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "| {} | {} ({}) | {} | {} | {} | {} | ±{} | {}/{} | {p} | {}{note} |",
+            escape_cell(&row.workload),
+            row.metric.name,
+            row.metric.unit,
+            value(row.base),
+            value(row.head),
+            row.change(),
+            row.change_interval(),
+            fence_words(row),
+            row.base_samples,
+            row.head_samples,
+            row.verdict_words(),
+        );
+    }
+    text.push('\n');
+}
+
+fn fence_words(row: &Row) -> String {
+    let percent = format!("{:.2} %", row.fence.relative * 100.0);
+    match row.fence.source {
+        FenceSource::Given => percent,
+        FenceSource::History { changes } => format!("{percent} (of {changes})"),
+    }
+}
+
+fn escape_cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// JUnit XML: a test case a row that counts; a regression fails, an open question is skipped.
+#[must_use]
+pub fn junit(comparison: &Comparison) -> String {
+    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.weight == Weight::Counts).collect();
+    let of = |verdict| counting.iter().filter(|row| row.verdict == verdict).count();
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        text,
+        "<testsuites name=\"schedlab\" tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\">\n  <testsuite name=\"{3}\" \
+         tests=\"{0}\" failures=\"{1}\" errors=\"0\" skipped=\"{2}\">",
+        counting.len(),
+        of(Verdict::Worse),
+        of(Verdict::Inconclusive),
+        escape_xml(&comparison.title),
+    );
+    for row in counting {
+        let _ = write!(
+            text,
+            "    <testcase classname=\"{}\" name=\"{}\"",
+            escape_xml(&row.metric.name),
+            escape_xml(&row.workload)
+        );
+        let message = escape_xml(&sentence(row));
+        let _ = match row.verdict {
+            Verdict::Worse => writeln!(
+                text,
+                ">\n      <failure message=\"{message}\" type=\"regression\"/>\n    </testcase>"
+            ),
+            Verdict::Inconclusive => {
+                writeln!(text, ">\n      <skipped message=\"{message}\"/>\n    </testcase>")
+            }
+            Verdict::Better | Verdict::Unchanged => {
+                writeln!(text, ">\n      <system-out>{message}</system-out>\n    </testcase>")
+            }
+        };
+    }
+    text.push_str("  </testsuite>\n</testsuites>\n");
+    text
+}
+
+/// A row in one sentence.
+fn sentence(row: &Row) -> String {
+    let value = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), format::rate);
+    let note = row.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
+    format!(
+        "{}: {} to {} {} ({}, {}), fence ±{}, n {}/{}{note}",
+        row.verdict_words(),
+        value(row.base),
+        value(row.head),
+        row.metric.unit,
+        row.change(),
+        row.change_interval(),
+        fence_words(row),
+        row.base_samples,
+        row.head_samples
+    )
+}
+
+fn escape_xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // Not allowed in XML 1.0, not even escaped.
+            control if control < ' ' && control != '\n' && control != '\t' => escaped.push(' '),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

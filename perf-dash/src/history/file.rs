@@ -1,0 +1,189 @@
+//! The file: appending under a lock, reading past damage.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use rustc_hash::FxHashSet;
+
+use super::model::{Record, SCHEMA};
+
+/// The file in the history's directory.
+pub const FILE_NAME: &str = "history.slh";
+
+const HEADER: &[u8; 16] = b"schedlab-hist/1\n";
+const MARKER: [u8; 4] = [0xF5, b'S', b'L', b'R'];
+/// Marker, length, checksum.
+const FRAME_BYTES: usize = 12;
+
+/// Why a history could not be used at all. Damage inside is a warning, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The system refused.
+    #[error("{}: {what}: {cause}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        cause: io::Error,
+    },
+    /// Not a history.
+    #[error("{}: not a schedlab history: it does not begin with {:?}", path.display(), String::from_utf8_lossy(HEADER))]
+    NotAHistory {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A record that cannot be framed.
+    #[error("the record has {bytes} bytes; a record holds at most {}", u32::MAX)]
+    TooLarge {
+        /// Compressed size.
+        bytes: usize,
+    },
+}
+
+/// What a history holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// By the time they were started; the same run recorded twice is here once.
+    pub records: Vec<Record>,
+    /// What was passed over and why.
+    pub warnings: Vec<String>,
+}
+
+/// Appends a record, creating directory and file when missing. Waits while another process writes.
+pub fn append(dir: &Path, record: &Record) -> Result<(), HistoryError> {
+    fs::create_dir_all(dir).map_err(failed(dir, "cannot create the directory"))?;
+    let path = dir.join(FILE_NAME);
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(&path)
+        .map_err(failed(&path, "cannot open the history for writing"))?;
+    file.lock().map_err(failed(&path, "cannot lock the history"))?;
+    let length = file.metadata().map_err(failed(&path, "cannot read the size"))?.len();
+    let mut bytes = Vec::new();
+    if length == 0 {
+        bytes.extend(HEADER);
+    } else {
+        check_header(&mut file, &path)?;
+    }
+    bytes.extend(framed(record)?);
+    let written = file.write_all(&bytes).and_then(|()| file.sync_data());
+    // A disk that filled up halfway leaves a torn record, which readers pass over; taking it back
+    // is only tidier, so a failure to do so is not reported on top.
+    if let Err(cause) = written {
+        let _ = file.set_len(length);
+        return Err(failed(&path, "cannot append to the history")(cause));
+    }
+    Ok(())
+}
+
+/// Reads all records that are whole.
+pub fn read(dir: &Path) -> Result<History, HistoryError> {
+    let path = dir.join(FILE_NAME);
+    let mut file = File::open(&path)
+        .map_err(failed(&path, "cannot open the history; `schedlab record --history DIR` makes one"))?;
+    file.lock_shared().map_err(failed(&path, "cannot lock the history for reading"))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed(&path, "cannot read the history"))?;
+    if !bytes.starts_with(HEADER) {
+        return Err(HistoryError::NotAHistory { path });
+    }
+    let mut history = scan(&bytes, &path.display().to_string());
+    let mut seen = FxHashSet::default();
+    history.records.retain(|record| seen.insert(record.id.clone()));
+    history.records.sort_by(|one, other| (&one.started_at, &one.id).cmp(&(&other.started_at, &other.id)));
+    Ok(history)
+}
+
+fn failed(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> HistoryError {
+    let path = path.to_owned();
+    move |cause| HistoryError::Io { path, what, cause }
+}
+
+fn check_header(file: &mut File, path: &Path) -> Result<(), HistoryError> {
+    let mut header = [0; HEADER.len()];
+    match file.read_exact(&mut header) {
+        Ok(()) if header == *HEADER => Ok(()),
+        Ok(()) => Err(HistoryError::NotAHistory { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(HistoryError::NotAHistory { path: path.to_owned() })
+        }
+        Err(error) => Err(failed(path, "cannot read the history")(error)),
+    }
+}
+
+fn framed(record: &Record) -> Result<Vec<u8>, HistoryError> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    serde_json::to_writer(&mut encoder, record)
+        .expect("a record has only strings as keys and finite numbers");
+    let payload = encoder.finish().expect("a vector takes all bytes");
+    let length = u32::try_from(payload.len()).map_err(|_| HistoryError::TooLarge { bytes: payload.len() })?;
+    let mut bytes = Vec::with_capacity(FRAME_BYTES + payload.len());
+    bytes.extend(MARKER);
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&payload).to_le_bytes());
+    bytes.extend(payload);
+    Ok(bytes)
+}
+
+fn scan(bytes: &[u8], name: &str) -> History {
+    let mut history = History::default();
+    let mut at = HEADER.len();
+    while at < bytes.len() {
+        let Some(payload) = whole_payload(&bytes[at..]) else {
+            let next = next_record(bytes, at + 1);
+            history.warnings.push(format!(
+                "{name}: bytes {at} to {next} are not a whole record (a torn write or damage) and are passed over"
+            ));
+            at = next;
+            continue;
+        };
+        match decode(payload) {
+            Ok(record) => history.records.push(record),
+            Err(why) => {
+                history.warnings.push(format!("{name}: the record at byte {at} is passed over: {why}"))
+            }
+        }
+        at += FRAME_BYTES + payload.len();
+    }
+    history
+}
+
+/// The payload of the record at the start of `bytes`, when marker, length and checksum hold.
+fn whole_payload(bytes: &[u8]) -> Option<&[u8]> {
+    let frame = bytes.get(..FRAME_BYTES)?;
+    let (marker, rest) = frame.split_at(MARKER.len());
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let length = usize::try_from(word(&rest[..4])).ok()?;
+    let payload = bytes.get(FRAME_BYTES..)?.get(..length)?;
+    (marker == MARKER && crc32fast::hash(payload) == word(&rest[4..])).then_some(payload)
+}
+
+/// Where the next whole record begins, or the end.
+fn next_record(bytes: &[u8], from: usize) -> usize {
+    let candidates = from..bytes.len();
+    let mut markers = candidates.filter(|&at| bytes[at..].starts_with(&MARKER));
+    markers.find(|&at| whole_payload(&bytes[at..]).is_some()).unwrap_or(bytes.len())
+}
+
+fn decode(payload: &[u8]) -> Result<Record, String> {
+    let mut text = Vec::new();
+    ZlibDecoder::new(payload).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let head: Head = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if head.schema != SCHEMA {
+        return Err(format!("its schema is {:?}, this version reads {SCHEMA:?}", head.schema));
+    }
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}

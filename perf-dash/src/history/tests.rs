@@ -1,0 +1,165 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use schedlab_workloads::results::{Stage, write_data_items};
+
+use super::*;
+use crate::compare::tests::{run, workload};
+use crate::stats::HISTORY_MIN;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("schedlab-history-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join(FILE_NAME)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn record(minute: u32, rate: f64) -> Record {
+    let started_at = format!("2026-11-15T12:{minute:02}:00Z");
+    Record::from_run(&run(&started_at, vec![workload("T/W", &[rate, rate, rate])]), None, Vec::new())
+}
+
+fn rates(history: &History) -> Vec<f64> {
+    history.records.iter().map(|record| record.points[0].pods_per_s()).collect()
+}
+
+#[test]
+fn what_is_appended_is_read_in_time_order_and_once() {
+    let folder = Folder::new();
+    for record in [record(5, 500.0), record(1, 100.0), record(5, 500.0)] {
+        append(&folder.0, &record).unwrap();
+    }
+    let history = read(&folder.0).unwrap();
+    assert_eq!(history.records, [record(1, 100.0), record(5, 500.0)]);
+    assert!(history.warnings.is_empty());
+}
+
+#[test]
+fn a_torn_write_at_any_byte_costs_that_record_alone() {
+    let folder = Folder::new();
+    append(&folder.0, &record(1, 100.0)).unwrap();
+    let whole = fs::read(folder.file()).unwrap();
+    append(&folder.0, &record(2, 200.0)).unwrap();
+    let two = fs::read(folder.file()).unwrap();
+    for cut in (whole.len() + 1..two.len()).step_by(7) {
+        fs::write(folder.file(), &two[..cut]).unwrap();
+        append(&folder.0, &record(3, 300.0)).unwrap();
+        let history = read(&folder.0).unwrap();
+        assert_eq!(rates(&history), [100.0, 300.0], "torn at byte {cut}");
+        assert_eq!(history.warnings.len(), 1, "torn at byte {cut}");
+        assert!(history.warnings[0].contains("not a whole record"), "{}", history.warnings[0]);
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_that_record_alone() {
+    let folder = Folder::new();
+    for minute in 1..=3 {
+        append(&folder.0, &record(minute, f64::from(minute))).unwrap();
+    }
+    let bytes = fs::read(folder.file()).unwrap();
+    let third = 16 + (bytes.len() - 16) / 3;
+    for at in (third + 40..third + 200).step_by(13) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        fs::write(folder.file(), damaged).unwrap();
+        let history = read(&folder.0).unwrap();
+        assert_eq!(rates(&history), [1.0, 3.0], "bit flipped in byte {at}");
+        assert_eq!(history.warnings.len(), 1);
+    }
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    let folder = Folder::new();
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let dir = &folder.0;
+            scope.spawn(move || {
+                for turn in 0..10 {
+                    append(dir, &record(writer * 7, f64::from(writer * 100 + turn + 1))).unwrap();
+                }
+            });
+        }
+    });
+    let history = read(&folder.0).unwrap();
+    assert_eq!(history.records.len(), 80);
+    assert!(history.warnings.is_empty(), "{:?}", history.warnings);
+}
+
+#[test]
+fn another_file_is_neither_read_nor_written_to() {
+    let folder = Folder::new();
+    for content in ["not a history, but longer than its header", "short"] {
+        fs::write(folder.file(), content).unwrap();
+        assert!(matches!(read(&folder.0), Err(HistoryError::NotAHistory { .. })));
+        assert!(matches!(append(&folder.0, &record(1, 1.0)), Err(HistoryError::NotAHistory { .. })));
+        assert_eq!(fs::read_to_string(folder.file()).unwrap(), content);
+    }
+    let missing = read(Path::new("/nonexistent")).unwrap_err().to_string();
+    assert!(missing.contains("`schedlab record --history DIR` makes one"), "{missing}");
+}
+
+#[test]
+fn our_perf_dash_json_is_imported_as_it_was_measured() {
+    let folder = Folder::new();
+    let measured =
+        run("2026-11-15T12:00:00Z", vec![workload("SchedulingBasic/5000Nodes_10000Pods", &[680.0, 680.0])]);
+    let files = write_data_items(&folder.0, &measured).unwrap();
+    let facts = ImportFacts { revision: Some("v1.37.0".to_owned()), ..ImportFacts::default() };
+    let record = import_data_items(&files[0], &facts).unwrap();
+    assert_eq!(record.source, Source::PerfDash);
+    assert_eq!(record.started_at, "2026-11-15T12:00:00Z");
+    assert_eq!(record.revision.as_deref(), Some("v1.37.0"));
+    let point = &record.points[0];
+    assert_eq!(point.name, "SchedulingBasic/5000Nodes_10000Pods");
+    assert_eq!((point.suite.as_str(), point.collector.as_deref()), ("quick", Some("namespace-2")));
+    assert_eq!((point.nodes, point.pods_per_s()), (5000, 680.0));
+    let end_to_end = &point.latency_us[&Stage::EndToEnd];
+    assert!((end_to_end.p99 - 1800.0).abs() < 1e-6, "{end_to_end:?}");
+    assert!(point.latency_us.contains_key(&Stage::Filter));
+}
+
+#[test]
+fn import_refuses_with_the_reason() {
+    let folder = Folder::new();
+    let file = folder.0.join("data.json");
+    let refused = |content: &str, facts: &ImportFacts| {
+        fs::write(&file, content).unwrap();
+        import_data_items(&file, facts).unwrap_err().to_string()
+    };
+    let dated = ImportFacts { started_at: Some("2026-01-01T00:00:00Z".to_owned()), ..ImportFacts::default() };
+    let empty = r#"{"version":"v1","dataItems":[]}"#;
+    assert!(refused(empty, &ImportFacts::default()).contains("give one with --at"));
+    assert!(refused(empty, &dated).contains("none of its 0 item(s) is a SchedulingThroughput"));
+    assert!(refused("[]", &dated).contains("not perf-dash JSON"));
+}
+
+#[test]
+fn the_noise_of_a_revision_becomes_its_fence() {
+    let mut records: Vec<Record> =
+        (0..=HISTORY_MIN as u32 + 1).map(|i| record(i, if i % 2 == 0 { 1000.0 } else { 1010.0 })).collect();
+    let fence = fences(&records, 0.001)["T/W"];
+    assert!((fence.relative - 0.01).abs() < 1e-9, "{fence:?}");
+    // Changes between revisions are no noise.
+    for (i, record) in records.iter_mut().enumerate() {
+        record.revision = Some(i.to_string());
+    }
+    assert!(fences(&records, 0.001).is_empty());
+}

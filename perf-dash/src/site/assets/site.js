@@ -1,0 +1,408 @@
+// The site's script: charts by uPlot, sorting, filtering, the comparison page, the theme.
+// Data files call schedlab.put(key, value); whoever waits for a key is told.
+"use strict";
+const schedlab = (() => {
+  const store = new Map();
+  const waiting = new Map();
+  const root = document.documentElement.dataset.root || "";
+  const put = (key, value) => {
+    store.set(key, value);
+    (waiting.get(key) || []).forEach((tell) => tell(value));
+    waiting.delete(key);
+  };
+  const when = (key, tell) => {
+    if (store.has(key)) return tell(store.get(key));
+    waiting.set(key, (waiting.get(key) || []).concat(tell));
+  };
+  const load = (key, tell) => {
+    const isNew = !store.has(key) && !waiting.has(key);
+    when(key, tell);
+    if (!isNew) return;
+    const script = document.createElement("script");
+    script.src = `${root}data/${key}.js`;
+    document.body.append(script);
+  };
+  return { put, when, load, root };
+})();
+
+(() => {
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const make = (tag, text, attributes = {}) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // A light-dark() value is resolved by the browser only where a colour is used.
+  const probe = make("span");
+  probe.hidden = true;
+  const colour = (name) => {
+    if (!probe.isConnected) document.body.append(probe);
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+
+  const digits = (value) => {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 100) return Math.round(value).toLocaleString("en");
+    return size >= 10 ? value.toFixed(1) : value.toPrecision(3);
+  };
+  const units = {
+    plain: digits,
+    rate: (value) => `${digits(value)} pods/s`,
+    us: (value) => (value < 1 ? `${digits(value * 1e3)} ns` : value < 1e3 ? `${digits(value)} µs` : value < 1e6 ? `${digits(value / 1e3)} ms` : `${digits(value / 1e6)} s`),
+    ns: (value) => units.us(value / 1e3),
+    bytes: (value) => (value < 1024 ? `${digits(value)} B` : `${digits(value / 1024)} KiB`),
+  };
+  const axisText = (value) => {
+    if (value === null) return "";
+    const size = Math.abs(value);
+    const short = (scaled, mark) => `${+scaled.toPrecision(3)}${mark}`;
+    return size >= 1e6 ? short(value / 1e6, "M") : size >= 1e3 ? short(value / 1e3, "k") : short(value, "");
+  };
+  const when = (text) => text.slice(0, 16).replace("T", " ");
+  const runName = (run) => `${run.rev}${run.label ? ` (${run.label})` : ""}, ${when(run.at)}${run.source === "schedlab" ? "" : `, ${run.source}`}`;
+
+  // ---- theme
+  const theme = $("#theme");
+  const charts = [];
+  const themes = ["auto", "light", "dark"];
+  const keep = { get: () => { try { return localStorage.getItem("schedlab-theme"); } catch { return null; } },
+    set: (value) => { try { localStorage.setItem("schedlab-theme", value); } catch { /* not kept */ } } };
+  const applyTheme = (name) => {
+    if (name === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    theme.textContent = `Theme: ${name}`;
+    charts.forEach((chart) => chart.plot.redraw(false));
+  };
+  if (theme) {
+    theme.hidden = false;
+    let current = themes.includes(keep.get()) ? keep.get() : "auto";
+    applyTheme(current);
+    theme.addEventListener("click", () => {
+      current = themes[(themes.indexOf(current) + 1) % themes.length];
+      keep.set(current);
+      applyTheme(current);
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => applyTheme(current));
+  }
+
+  // ---- charts
+  // spec: { id, x, xText(i), series: [{name, values, unit, colour, shown, band}], log, logX, pick(i), height }
+  const draw = (spec) => {
+    const figure = $(`[data-chart="${spec.id}"]`);
+    if (!figure) return;
+    const series = spec.series.filter((one) => one.values.some((value) => value !== null && value !== undefined));
+    if (series.length === 0) {
+      figure.hidden = true;
+      return;
+    }
+    const holder = $("[data-canvas]", figure);
+    const readout = $("[data-readout]", figure);
+    const legend = $("[data-legend]", figure);
+    let isLog = !!spec.log;
+    const chart = { figure, plot: null, at: null };
+
+    const options = () => ({
+      width: Math.max(holder.clientWidth, 200),
+      height: spec.height || 260,
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false, dist: 4 }, points: { size: 8 } },
+      scales: { x: { time: false, distr: spec.logX ? 3 : 1, range: spec.logX ? undefined : (u, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { distr: isLog ? 3 : 1, range: isLog ? undefined : (u, low, high) => uPlot.rangeNum(Math.min(low ?? 0, (low ?? 0) * 0.98), (high ?? 1) * 1.02 || 1, 0.05, true) } },
+      axes: [
+        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { stroke: () => colour("--grid") }, font: "11px system-ui", space: 70,
+          values: (u, values) => values.map((value) => (spec.logX ? axisText(value) : Number.isInteger(value) && spec.xText ? spec.xText(value, true) : "")) },
+        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { stroke: () => colour("--grid") }, font: "11px system-ui", size: 56,
+          values: (u, values) => values.map(axisText) },
+      ],
+      series: [{}].concat(series.map((one) => ({
+        label: one.name, show: one.shown !== false, width: one.band ? 0 : 1.5, spanGaps: true,
+        stroke: () => (one.band ? "transparent" : colour(one.colour)), dash: one.dash,
+        points: { show: one.band || one.dash ? false : (u, s, from, to) => to - from < 120, size: 5, fill: () => colour(one.colour) },
+      }))),
+      bands: bands(),
+      hooks: { setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.idx !== undefined) tell(u.cursor.idx); }] },
+    });
+    const bands = () => {
+      const low = series.findIndex((one) => one.band === "low");
+      const high = series.findIndex((one) => one.band === "high");
+      return low < 0 || high < 0 ? [] : [{ series: [high + 1, low + 1], fill: () => colour("--noise") }];
+    };
+    const tell = (at) => {
+      chart.at = at;
+      readout.replaceChildren(make("strong", spec.xText(spec.x[at])));
+      series.forEach((one, number) => {
+        const value = one.values[at];
+        if (one.band || value === null || value === undefined || !chart.plot.series[number + 1].show) return;
+        readout.append(`  ${one.name} ${units[one.unit](value)}`);
+      });
+    };
+    const build = () => {
+      if (chart.plot) chart.plot.destroy();
+      chart.plot = new uPlot(options(), [spec.x, ...series.map((one) => one.values)], holder);
+      let downAt = null;
+      chart.plot.over.addEventListener("mousedown", (event) => { downAt = event.clientX; });
+      chart.plot.over.addEventListener("click", (event) => {
+        if (spec.pick && downAt !== null && Math.abs(event.clientX - downAt) < 4 && chart.plot.cursor.idx !== null) spec.pick(chart.plot.cursor.idx);
+      });
+    };
+    build();
+    charts.push(chart);
+
+    const zoom = (factor) => {
+      const { min, max } = chart.plot.scales.x;
+      const middle = chart.at === null ? (min + max) / 2 : spec.x[chart.at];
+      const first = spec.x[0];
+      const last = spec.x[spec.x.length - 1];
+      const low = Math.max(first, middle - (middle - min) * factor);
+      const high = Math.min(last, middle + (max - middle) * factor);
+      if (high > low) chart.plot.setScale("x", { min: low, max: high });
+    };
+    const reset = () => chart.plot.setData(chart.plot.data, true);
+    const move = (step) => {
+      const { min, max } = chart.plot.scales.x;
+      let at = chart.at === null ? (step > 0 ? spec.x.findIndex((x) => x >= min) : spec.x.findLastIndex((x) => x <= max)) : chart.at + step;
+      at = Math.min(Math.max(at, 0), spec.x.length - 1);
+      const left = chart.plot.valToPos(spec.x[at], "x");
+      chart.plot.setCursor({ left, top: chart.plot.over.clientHeight / 2 });
+      tell(at);
+    };
+    holder.addEventListener("keydown", (event) => {
+      const does = { ArrowLeft: () => move(-1), ArrowRight: () => move(1), Home: () => { chart.at = 0; move(0); }, End: () => { chart.at = spec.x.length - 1; move(0); },
+        "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: reset, Escape: reset,
+        Enter: () => spec.pick && chart.at !== null && spec.pick(chart.at) }[event.key];
+      if (!does || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      does();
+    });
+
+    const hasBand = series.some((one) => one.band);
+    series.forEach((one, number) => {
+      if (one.band) return;
+      const button = make("button", one.name, { type: "button", "aria-pressed": String(one.shown !== false) });
+      button.style.setProperty("--series", `var(${one.colour})`);
+      button.addEventListener("click", () => {
+        const show = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(show));
+        one.shown = show;
+        chart.plot.setSeries(number + 1, { show });
+      });
+      legend.append(button);
+    });
+    if (hasBand) {
+      const button = make("button", "noise band", { type: "button", "aria-pressed": "true" });
+      button.style.setProperty("--series", "var(--noise)");
+      button.addEventListener("click", () => {
+        const show = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(show));
+        series.forEach((one, number) => { if (one.band) { one.shown = show; chart.plot.setSeries(number + 1, { show }); } });
+      });
+      legend.append(button);
+    }
+    const tool = (name, act) => {
+      const button = make("button", name, { type: "button", class: "tool" });
+      button.addEventListener("click", () => act(button));
+      legend.append(button);
+    };
+    tool(isLog ? "linear scale" : "log scale", (button) => {
+      isLog = !isLog;
+      button.textContent = isLog ? "linear scale" : "log scale";
+      build();
+    });
+    tool("show all", reset);
+
+    const fold = $("[data-table]", figure);
+    fold.addEventListener("toggle", () => {
+      const place = $("div", fold);
+      if (!fold.open || place.childElementCount) return;
+      const shown = series.filter((one) => !one.band);
+      const table = make("table", undefined, { class: "plain" });
+      const head = table.createTHead().insertRow();
+      [spec.xName || "Run", ...shown.map((one) => one.name)].forEach((name, number) => head.append(make("th", name, number ? { scope: "col", class: "number" } : { scope: "col" })));
+      const body = table.createTBody();
+      for (let at = spec.x.length - 1; at >= 0; at -= 1) {
+        const row = body.insertRow();
+        row.append(make("th", spec.xText(spec.x[at]), { scope: "row" }));
+        shown.forEach((one) => { const value = one.values[at]; row.append(make("td", value === null || value === undefined ? "–" : units[one.unit](value), { class: "number" })); });
+      }
+      place.append(table);
+    });
+    return chart;
+  };
+  let resizing = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(resizing);
+    resizing = requestAnimationFrame(() => charts.forEach((chart) => {
+      const holder = $("[data-canvas]", chart.figure);
+      chart.plot.setSize({ width: Math.max(holder.clientWidth, 200), height: chart.plot.height });
+    }));
+  });
+
+  // ---- a workload's page
+  const median = (values) => {
+    const sorted = values.slice().sort((one, other) => one - other);
+    const middle = sorted.length >> 1;
+    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  };
+  const noiseBand = (data, runs) => {
+    const low = [];
+    const high = [];
+    data.rate.forEach((rate, at) => {
+      const source = runs[data.run[at]].source;
+      const before = [];
+      for (let i = at; i >= 0 && before.length < 10; i -= 1) if (runs[data.run[i]].source === source && data.rate[i]) before.push(data.rate[i]);
+      const isOurs = source === "schedlab" && data.fence && before.length > 2;
+      low.push(isOurs ? median(before) / (1 + data.fence) : null);
+      high.push(isOurs ? median(before) * (1 + data.fence) : null);
+    });
+    return [low, high];
+  };
+  const workloadPage = (runs, data) => {
+    const x = data.run.map((_, at) => at);
+    const xText = (at, isShort) => { const run = runs[data.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); };
+    const only = (values, source) => values.map((value, at) => (runs[data.run[at]].source === source ? value : null));
+    const picked = [];
+    const banner = $("[data-picked]");
+    const pick = (at) => {
+      picked.push(at);
+      if (picked.length > 2) picked.splice(0, picked.length - 1);
+      banner.hidden = false;
+      const [a, b] = picked.map((i) => runs[data.run[i]]);
+      if (picked.length === 1) {
+        banner.replaceChildren(`Base: ${runName(a)}. Pick a second run.`);
+        return;
+      }
+      const change = (data.rate[picked[1]] / data.rate[picked[0]] - 1) * 100;
+      const link = make("a", "Compare all workloads of these two runs", { href: `${schedlab.root}compare.html#a=${a.id}&b=${b.id}` });
+      banner.replaceChildren(`${runName(a)} → ${runName(b)}: ${units.rate(data.rate[picked[0]])} → ${units.rate(data.rate[picked[1]])} (${change >= 0 ? "+" : ""}${change.toFixed(1)} %). `, link);
+    };
+    const [low, high] = noiseBand(data, runs);
+    const hasOurs = runs.some((run, at) => run.source === "schedlab" && data.run.includes(at));
+    draw({ id: "rate", x, xText, pick, height: 300, series: [
+      { name: "low", values: low, band: "low", unit: "rate", colour: "--s1" },
+      { name: "high", values: high, band: "high", unit: "rate", colour: "--s1" },
+      { name: "schedlab", values: only(data.rate, "schedlab"), unit: "rate", colour: "--s1" },
+      { name: "kube-scheduler", values: only(data.rate, "kube-scheduler"), unit: "rate", colour: "--s2", shown: !hasOurs },
+      { name: "window p50", values: data.p50, unit: "rate", colour: "--s3", shown: false },
+      { name: "threshold", values: data.threshold, unit: "rate", colour: "--s5", dash: [4, 4] },
+    ] });
+    draw({ id: "latency", x, xText, pick, log: true, series: [
+      { name: "end to end p50", values: data.e2e50, unit: "us", colour: "--s3" },
+      { name: "end to end p90", values: data.e2e90, unit: "us", colour: "--s4" },
+      { name: "end to end p99", values: data.e2e99, unit: "us", colour: "--s2" },
+      { name: "cycle mean", values: data.cycle, unit: "us", colour: "--s1" },
+      { name: "cycle p99", values: data.cycle99, unit: "us", colour: "--s6", shown: false },
+    ] });
+    draw({ id: "memory", x, xText, pick, series: [
+      { name: "per node", values: data.node, unit: "bytes", colour: "--s1" },
+      { name: "per pod", values: data.pod, unit: "bytes", colour: "--s2" },
+    ] });
+    draw({ id: "calls", x, xText, pick, series: [{ name: "calls per pod", values: data.calls, unit: "plain", colour: "--s1" }] });
+    draw({ id: "instructions", x, xText, pick, series: [{ name: "instructions", values: data.instructions, unit: "plain", colour: "--s1" }] });
+  };
+  const partPage = (runs, data) => {
+    const colours = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
+    const unit = $("[data-chart=part] .muted").textContent.startsWith("ns") ? "ns" : "us";
+    draw({ id: "part", x: data.run.map((_, at) => at), xText: (at, isShort) => { const run = runs[data.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); }, height: 300,
+      series: data.series.map((one, at) => ({ name: one.name, values: one.values, unit, colour: colours[at] })) });
+  };
+  schedlab.when("runs", (runs) => {
+    const page = location.pathname.match(/\/([wp])\/([^/]+)\.html$/);
+    if (page) schedlab.when(`${page[1]}/${decodeURIComponent(page[2])}`, (data) => (page[1] === "w" ? workloadPage : partPage)(runs, data));
+  });
+  schedlab.when("scaling", (cases) => cases.forEach((one) => {
+    const x = [...new Set(Object.values(one.sources).flatMap((source) => source.nodes))].sort((a, b) => a - b);
+    const on = (source, values) => x.map((nodes) => { const at = source.nodes.indexOf(nodes); return at < 0 ? null : values[at]; });
+    const series = [];
+    Object.entries(one.sources).forEach(([name, source]) => {
+      const at = name === "schedlab" ? 0 : 1;
+      series.push({ name: `${name}, pods/s`, values: on(source, source.rate), unit: "rate", colour: ["--s1", "--s2"][at] });
+      series.push({ name: `${name}, cycle mean (µs)`, values: on(source, source.cycle), unit: "us", colour: ["--s3", "--s4"][at], shown: false });
+    });
+    draw({ id: one.id, x, xName: "Nodes", xText: (nodes) => `${nodes.toLocaleString("en")} nodes`, log: true, logX: true, series });
+  }));
+
+  // ---- tables
+  const sortable = (table) => {
+    all("thead th", table).forEach((head, column) => {
+      const button = make("button", head.textContent, { type: "button" });
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const isDown = head.getAttribute("aria-sort") === "descending";
+        all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", isDown ? "ascending" : "descending");
+        const key = (row) => { const cell = row.cells[column]; return cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value); };
+        const sign = isDown ? 1 : -1;
+        const rows = [...table.tBodies[0].rows].sort((one, other) => { const [a, b] = [key(one), key(other)]; return (typeof a === "number" ? a - b : a.localeCompare(b)) * sign; });
+        table.tBodies[0].append(...rows);
+      });
+    });
+  };
+  all("table.sortable").forEach(sortable);
+  all("[data-filter]").forEach((input) => input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    all(`#${input.dataset.filter} tbody tr`).forEach((row) => { const text = row.textContent.toLowerCase(); row.hidden = !words.every((word) => text.includes(word)); });
+  }));
+
+  // ---- the comparison page
+  const [pickA, pickB] = [$("#run-a"), $("#run-b")];
+  if (pickA) schedlab.when("runs", (runs) => {
+    for (const list of [pickA, pickB]) runs.slice().reverse().forEach((run) => list.append(make("option", runName(run), { value: run.id })));
+    const byId = new Map(runs.map((run) => [run.id, run]));
+    const fill = (a, b) => {
+      const before = new Map(b && a ? a.map((row) => [row[0], row]) : []);
+      const body = $("#compared").tBodies[0];
+      body.replaceChildren();
+      const counts = { better: 0, worse: 0, unchanged: 0, inconclusive: 0 };
+      const symbols = { better: "▲", worse: "▼", unchanged: "=", inconclusive: "?" };
+      b.forEach((head) => {
+        const base = before.get(head[0]);
+        if (!base) return;
+        const [fence, ratio] = [head[2], base[3] && head[3] ? head[3] / base[3] : null];
+        const verdict = ratio === null || !fence ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
+        counts[verdict] += 1;
+        const row = body.insertRow();
+        const name = make("th", undefined, { scope: "row" });
+        name.append(make("a", head[0], { href: `w/${head[1]}.html` }));
+        row.append(name);
+        const number = (text, value) => row.append(make("td", text, { class: "number", "data-value": value ?? 0 }));
+        const both = (at, unit) => { const [one, other] = [base[at], head[at]]; number(one === null || other === null ? "–" : `${unit(one)} → ${unit(other)}`, one && other ? other / one : 0); };
+        number(digits(base[3]), base[3]);
+        number(digits(head[3]), head[3]);
+        number(ratio === null ? "–" : `${ratio >= 1 ? "+" : ""}${((ratio - 1) * 100).toFixed(1)} %`, ratio);
+        number(fence ? `±${(fence * 100).toFixed(1)} %` : "–", fence);
+        row.append(make("td", `${symbols[verdict]} ${verdict}`, { class: `mark ${{ better: "pass", worse: "fail" }[verdict] || "none"}` }));
+        both(4, units.us);
+        both(5, units.us);
+        both(6, units.plain);
+      });
+      $("#compare-verdict").textContent = `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive.`;
+      const [one, other] = [byId.get(pickA.value), byId.get(pickB.value)];
+      const notes = [];
+      if (one.machine !== other.machine) notes.push(`The machines differ: ${one.machine || "unknown"} and ${other.machine || "unknown"}.`);
+      if (one.source !== other.source) notes.push("One is schedlab, the other kube-scheduler with its API server: the numbers cover different work.");
+      $("#compare-note").textContent = notes.join(" ");
+    };
+    const show = () => {
+      const [a, b] = [pickA.value, pickB.value];
+      const hash = `#a=${a}&b=${b}`;
+      if (location.hash !== hash) history.replaceState(null, "", hash);
+      schedlab.load(`r/${a}`, (rowsA) => schedlab.load(`r/${b}`, (rowsB) => { if (pickA.value === a && pickB.value === b) fill(rowsA, rowsB); }));
+    };
+    const fromAddress = () => {
+      const wanted = new URLSearchParams(location.hash.slice(1));
+      const [a, b] = [wanted.get("a"), wanted.get("b")];
+      pickB.value = byId.has(b) ? b : runs.length ? runs[runs.length - 1].id : "";
+      pickA.value = byId.has(a) ? a : runs.length > 1 ? runs[runs.length - 2].id : pickB.value;
+      if (runs.length) show();
+    };
+    pickA.addEventListener("change", show);
+    pickB.addEventListener("change", show);
+    $("#swap").addEventListener("click", () => { [pickA.value, pickB.value] = [pickB.value, pickA.value]; show(); });
+    addEventListener("hashchange", fromAddress);
+    fromAddress();
+  });
+})();

@@ -1,0 +1,119 @@
+//! What every page has: head, navigation, footer; and small pieces of markup.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::model::{Change, Lab};
+use crate::format;
+use crate::stats::Verdict;
+
+/// Files that every page shares.
+pub(super) const ASSETS: [(&str, &str); 6] = [
+    ("base.css", include_str!("../html/style.css")),
+    ("site.css", include_str!("assets/site.css")),
+    ("site.js", include_str!("assets/site.js")),
+    ("uplot.js", include_str!("assets/uplot.js")),
+    ("uplot.css", include_str!("assets/uplot.css")),
+    ("uplot-LICENSE.txt", include_str!("assets/uplot-LICENSE.txt")),
+];
+
+/// Only what lies beside the page may be loaded. `file:` is named because a page opened from disk
+/// has no origin that 'self' could mean in every browser.
+const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file: 'unsafe-inline'; \
+                      img-src 'self' file: data:; frame-src 'self' file:";
+
+/// A page of the site.
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    /// Way back to the site's root: empty or `../`.
+    pub(super) root: &'a str,
+    /// Data scripts below `data/`, loaded before the site's own script.
+    pub(super) data: Vec<String>,
+    pub(super) body: Markup,
+}
+
+pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
+    let root = page.root;
+    let nav = [
+        ("index.html", "Overview"),
+        ("compare.html", "Compare"),
+        ("scaling.html", "Scaling"),
+        ("plugins.html", "Plugins"),
+    ];
+    let newest = lab.records.last();
+    html! {
+        (DOCTYPE)
+        html lang="en" data-root=(root) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (page.title) " · schedlab" }
+                link rel="stylesheet" href={ (root) "assets/uplot.css" };
+                link rel="stylesheet" href={ (root) "assets/base.css" };
+                link rel="stylesheet" href={ (root) "assets/site.css" };
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header.top {
+                    p.brand { a href={ (root) "index.html" } { strong { "schedlab" } } }
+                    nav.pages aria-label="Pages" {
+                        @for (file, name) in nav {
+                            a href={ (root) (file) } aria-current=[(name == page.title).then_some("page")] { (name) }
+                        }
+                    }
+                    button #theme type="button" hidden { "Theme: auto" }
+                }
+                main #main { (page.body) }
+                footer.end {
+                    p {
+                        (format::counted(lab.records.len() as u64, "run"))
+                        @if let Some(newest) = newest { ", the last one of " (format::minute(&newest.started_at)) }
+                        ". A change is judged by the workload's own fence: the third quartile plus three "
+                        "interquartile ranges of the changes its history shows between runs of one revision. "
+                        "Numbers of different coverage are not comparable. Charts: uPlot, MIT."
+                    }
+                }
+                noscript { p.banner { "Charts need JavaScript; the tables do not." } }
+                script src={ (root) "assets/uplot.js" } {}
+                script src={ (root) "assets/site.js" } {}
+                @for file in &page.data { script src={ (root) "data/" (file) } {} }
+            }
+        }
+    }
+}
+
+/// A chart: script draws into it from the page's data; keyboard and mouse are explained in its note.
+pub(super) fn chart(id: &str, title: &str, note: &str) -> Markup {
+    html! {
+        figure.chart data-chart=(id) {
+            figcaption { h3 { (title) } span.muted { (note) } }
+            div.legend data-legend {}
+            div.canvas tabindex="0" role="group" aria-label={ (title) ", chart. Arrow keys move, plus and minus zoom, 0 shows all, Enter picks a run to compare." } data-canvas {}
+            p.readout aria-live="polite" data-readout { "\u{a0}" }
+            details.fold data-table { summary { "The same as a table" } div.wide.tall tabindex="0" role="region" aria-label={ (title) ", table" } {} }
+        }
+    }
+}
+
+/// A verdict as symbol and word.
+pub(super) fn verdict(verdict: Option<Verdict>) -> Markup {
+    let (class, symbol, word) = match verdict {
+        Some(Verdict::Better) => ("pass", "▲", "better"),
+        Some(Verdict::Worse) => ("fail", "▼", "worse"),
+        Some(Verdict::Unchanged) => ("none", "=", "unchanged"),
+        Some(Verdict::Inconclusive) => ("none", "?", "inconclusive"),
+        None => ("none", "–", "first run"),
+    };
+    html! { span class={ "mark " (class) } { span aria-hidden="true" { (symbol) } " " (word) } }
+}
+
+/// `+3.1 %`, or a dash.
+pub(super) fn change_text(change: &Change<'_>) -> String {
+    change.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
+}
+
+/// `±1.2 %`, or a dash.
+pub(super) fn fence_text(change: &Change<'_>) -> String {
+    change.fence.map_or_else(|| "–".to_owned(), |fence| format!("±{:.1} %", fence.relative * 100.0))
+}

@@ -1,0 +1,81 @@
+//! The published site: a history as static pages.
+//!
+//! ```text
+//! OUT/index.html            latest against previous, SLO board, what changed, all workloads, all runs
+//!     w/<workload>.html     throughput, latency, memory over runs; click two points to compare
+//!     compare.html          any two runs, side by side
+//!     scaling.html          throughput and cycle time over nodes
+//!     plugins.html, p/*     extension points and plugins over runs
+//!     flame/*.svg           flamegraphs that were recorded
+//!     data/*.js             numbers, loaded as scripts: a page opened from disk may not fetch
+//!     assets/*              style, script, uPlot (MIT, its licence beside it)
+//! ```
+//!
+//! A page carries its tables as HTML and loads the numbers of its own charts only, so the overview
+//! of 1,000 runs and 300 workloads paints as fast as that of ten. Nothing is fetched from a network.
+
+mod data;
+mod frame;
+mod model;
+mod overview;
+mod parts;
+mod scaling;
+mod workload;
+
+use std::path::Path;
+
+use schedlab_workloads::results::{ResultError, write_atomic};
+
+use crate::history::Record;
+use model::Lab;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteCounts {
+    /// HTML pages.
+    pub pages: usize,
+    /// Runs shown.
+    pub runs: usize,
+    /// Workloads shown.
+    pub workloads: usize,
+}
+
+/// Writes the site of a history, records in time order.
+pub fn write_site(out: &Path, records: &[Record]) -> Result<SiteCounts, ResultError> {
+    let lab = Lab::new(records);
+    let mut site = Writer { out, pages: 0 };
+    for (name, content) in frame::ASSETS {
+        site.file(&format!("assets/{name}"), content.as_bytes())?;
+    }
+    data::write(&mut site, &lab)?;
+    site.page("index.html", overview::page(&lab))?;
+    site.page("compare.html", overview::compare_page(&lab))?;
+    site.page("scaling.html", scaling::page(&lab))?;
+    site.page("plugins.html", parts::index_page(&lab))?;
+    for line in &lab.lines {
+        site.page(&format!("w/{}.html", line.slug), workload::page(&lab, line))?;
+    }
+    for part in parts::parts(&lab) {
+        site.page(&format!("p/{}.html", part.slug()), parts::page(&lab, &part))?;
+    }
+    Ok(SiteCounts { pages: site.pages, runs: records.len(), workloads: lab.lines.len() })
+}
+
+struct Writer<'a> {
+    out: &'a Path,
+    pages: usize,
+}
+
+impl Writer<'_> {
+    fn file(&self, name: &str, content: &[u8]) -> Result<(), ResultError> {
+        write_atomic(&self.out.join(name), content)
+    }
+
+    fn page(&mut self, name: &str, page: maud::Markup) -> Result<(), ResultError> {
+        self.pages += 1;
+        self.file(name, page.into_string().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;

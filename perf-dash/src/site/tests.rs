@@ -1,0 +1,120 @@
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use crate::compare::tests::{run, workload};
+use crate::history::{ProfileSummary, Share};
+use crate::stats::testing::Sampler;
+
+fn records(count: usize) -> Vec<Record> {
+    let mut sampler = Sampler::new(1);
+    (0..count)
+        .map(|at| {
+            let rate =
+                |sampler: &mut Sampler| sampler.normal(1000.0, 5.0) * if at + 1 == count { 0.8 } else { 1.0 };
+            let mut small = workload("Basic/10Nodes", &[rate(&mut sampler)]);
+            small.nodes = 10;
+            let large = workload("Basic/5000Nodes", &[rate(&mut sampler)]);
+            let profile = ProfileSummary {
+                workload: "Basic/10Nodes".to_owned(),
+                samples: 100,
+                pods: 1000,
+                seconds: 1.0,
+                shares: vec![Share {
+                    kind: "plugin".to_owned(),
+                    name: "NodeResourcesFit".to_owned(),
+                    self_samples: 20,
+                    total_samples: 25,
+                }],
+                flamegraph_svg: Some("<svg></svg>".to_owned()),
+            };
+            let started_at = format!("2026-11-{:02}T12:{:02}:00Z", 1 + at / 60, at % 60);
+            Record::from_run(&run(&started_at, vec![small, large]), None, vec![profile])
+        })
+        .collect()
+}
+
+struct Site(PathBuf);
+
+impl Site {
+    fn of(name: &str, records: &[Record]) -> (Site, SiteCounts) {
+        let path = std::env::temp_dir().join(format!("schedlab-site-{name}-{}", std::process::id()));
+        let counts = write_site(&path, records).unwrap();
+        (Site(path), counts)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn every_page_and_its_data_are_written_and_every_link_leads_somewhere() {
+    let (site, counts) = Site::of("links", &records(12));
+    assert_eq!(counts, SiteCounts { pages: 4 + 2 + 2, runs: 12, workloads: 2 });
+    let mut pages = vec![
+        "index.html".to_owned(),
+        "compare.html".to_owned(),
+        "scaling.html".to_owned(),
+        "plugins.html".to_owned(),
+    ];
+    for folder in ["w", "p"] {
+        let entries = fs::read_dir(site.0.join(folder)).unwrap();
+        pages.extend(entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().display())));
+    }
+    for page in pages {
+        let text = site.read(&page);
+        let base = site.0.join(&page);
+        for mark in ["href=\"", "src=\""] {
+            for link in text.split(mark).skip(1).map(|rest| rest.split(['"', '#']).next().unwrap()) {
+                assert!(!link.contains("://"), "{page} reaches for the network: {link}");
+                let target = base.parent().unwrap().join(link);
+                assert!(link.is_empty() || target.exists(), "{page}: {link} leads nowhere");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drop_beyond_the_fence_is_the_news_of_the_overview() {
+    let (site, _) = Site::of("news", &records(14));
+    let overview = site.read("index.html");
+    assert!(overview.contains("0 better, 2 worse, 0 unchanged, 0 inconclusive"), "{}", &overview[..3000]);
+    let (calm, _) = Site::of("calm", &records(14)[..13]);
+    assert!(calm.read("index.html").contains("Nothing moved beyond its fence"));
+    let (young, _) = Site::of("young", &records(3));
+    assert!(young.read("index.html").contains("2 inconclusive"), "three runs make no fence");
+}
+
+#[test]
+fn plugins_flamegraphs_and_scaling_come_from_what_was_recorded() {
+    let (site, _) = Site::of("parts", &records(4));
+    assert!(site.read("plugins.html").contains("NodeResourcesFit"));
+    // A quarter of a second over a thousand pods.
+    assert!(site.read("data/p/plugin-noderesourcesfit.js").contains("250000"));
+    assert!(site.read("p/point-filter.html").contains("Extension point"));
+    assert!(site.read("w/basic-10nodes.html").contains("iframe"));
+    assert!(!site.read("w/basic-5000nodes.html").contains("iframe"));
+    assert!(site.read("data/scaling.js").contains("\"nodes\":[10,100]"));
+}
+
+#[test]
+fn an_empty_history_still_makes_a_site() {
+    let (site, counts) = Site::of("empty", &[]);
+    assert_eq!(counts, SiteCounts { pages: 4, runs: 0, workloads: 0 });
+    assert!(site.read("index.html").contains("No run has been recorded yet"));
+}
+
+#[test]
+fn names_that_make_the_same_file_name_are_kept_apart() {
+    let mut slugs = model::Slugs::default();
+    assert_eq!(slugs.make("A/b_c"), "a-b-c");
+    assert_eq!(slugs.make("A-b/c"), "a-b-c-2");
+    assert_eq!(slugs.make("-x-"), "x");
+}

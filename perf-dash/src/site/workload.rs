@@ -1,0 +1,67 @@
+//! A page a workload: its numbers over all runs.
+
+use maud::{Markup, html};
+
+use super::data::flame_file;
+use super::frame::{Page, change_text, chart, fence_text, render, verdict};
+use super::model::{Lab, Line};
+use crate::format;
+
+pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
+    let change = lab.change(line);
+    let point = change.latest.1;
+    let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
+    let flame = line.points.iter().rev().find_map(|(at, _)| {
+        let record = &lab.records[*at];
+        let found = record
+            .profiles
+            .iter()
+            .enumerate()
+            .find(|(_, profile)| profile.workload == line.name && profile.flamegraph_svg.is_some());
+        found.map(|(number, profile)| (record, number, profile))
+    });
+    let has = |of: fn(&crate::history::Point) -> bool| line.points.iter().any(|(_, point)| of(point));
+    let body = html! {
+        h1 { (line.name) }
+        p.ends {
+            strong.num { (format::rate(point.pods_per_s())) " pods/s" } " at " span.code { (lab.records[change.latest.0].short_revision()) }
+            ", " (verdict(change.verdict)) " " (change_text(&change)) " against the run before, fence " (fence_text(&change))
+        }
+        dl.facts {
+            (fact("Suite", html! { (point.suite) }))
+            (fact("Nodes", html! { (format::thousands(point.nodes)) }))
+            (fact("Pods, scheduled of created", html! { (format::thousands(point.pods.scheduled)) " of " (format::thousands(point.pods.created)) }))
+            (fact("Runs", html! { (line.points.len()) }))
+            @for slo in &point.slo {
+                (fact(&slo.name, html! { (slo_text(slo)) ", wanted " (slo.target) }))
+            }
+        }
+        p.picked data-picked hidden {}
+        (chart("rate", "Throughput", "pods/s; the band is the noise around the median of ten runs. Click two runs to compare them."))
+        (chart("latency", "Latency", "from queue to binding, and of the scheduling cycle; logarithmic"))
+        @if has(|point| point.memory.bytes_per_pod.is_some() || 0.0 < point.calls_per_pod) {
+            (chart("memory", "Memory", "bytes per node and per pod"))
+            (chart("calls", "API calls", "per scheduled pod"))
+        }
+        @if has(|point| point.instructions.is_some()) { (chart("instructions", "Instructions", "of its counted twin")) }
+        @if let Some((record, number, profile)) = flame {
+            section aria-labelledby="flame-title" {
+                h2 #flame-title { "Where the time goes" }
+                p.note { "CPU profile at " span.code { (record.short_revision()) } ", " (format::thousands(profile.samples)) " samples. "
+                    "Click a frame to zoom, search with Ctrl-F inside it. " a href={ "../" (flame_file(record, number)) } { "Open alone" } }
+                iframe.flame src={ "../" (flame_file(record, number)) } title={ "Flamegraph of " (line.name) } loading="lazy" {}
+            }
+        }
+    };
+    let data = vec!["runs.js".to_owned(), format!("w/{}.js", line.slug)];
+    render(lab, Page { title: &line.name, root: "../", data, body })
+}
+
+/// The measured value in the unit that suits it.
+fn slo_text(slo: &schedlab_workloads::results::SloLine) -> String {
+    match (slo.actual, slo.unit.as_str()) {
+        (None, _) => "not measured".to_owned(),
+        (Some(ms), "ms") => format::millis(ms),
+        (Some(actual), unit) => format!("{} {unit}", format::rate(actual)),
+    }
+}
