@@ -10,8 +10,8 @@ use schedlab_core::cycle::engine::{ClassCache, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::{ClassId, PodId, PodUid};
 use schedlab_core::input::{
-    ContainerInput, HostPortInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
-    RequirementInput, ResourceList,
+    ContainerInput, HostPortInput, LabelSelectorInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput,
+    PodAffinityTermInput, PodInput, RequirementInput, ResourceList, SpreadConstraintInput,
 };
 use schedlab_core::quantity::Quantity;
 use schedlab_core::queue::event::ASSIGNED_POD_DELETE;
@@ -77,7 +77,12 @@ fn resources(list: &[(&str, &str)]) -> ResourceList {
 fn node(index: usize) -> NodeInput {
     NodeInput {
         name: format!("node-{index}"),
-        labels: [("disk".to_owned(), if index.is_multiple_of(3) { "ssd" } else { "hdd" }.to_owned())].into(),
+        labels: [
+            ("disk".to_owned(), if index.is_multiple_of(3) { "ssd" } else { "hdd" }.to_owned()),
+            ("kubernetes.io/hostname".to_owned(), format!("node-{index}")),
+            ("topology.kubernetes.io/zone".to_owned(), format!("zone-{}", index % 3)),
+        ]
+        .into(),
         allocatable: resources(&[("cpu", "16"), ("memory", "64Gi"), ("pods", "110")]),
         ..NodeInput::default()
     }
@@ -133,6 +138,40 @@ fn named_pod() -> PodInput {
     pod
 }
 
+fn blue() -> LabelSelectorInput {
+    LabelSelectorInput {
+        match_labels: [("color".to_owned(), "blue".to_owned())].into(),
+        match_expressions: Vec::new(),
+    }
+}
+
+/// A blue pod with an opinion about blue pods on its host.
+fn social_pod(opinion: impl Fn(&mut PodInput, PodAffinityTermInput)) -> PodInput {
+    let mut pod = PodInput { labels: blue().match_labels, ..plain_pod() };
+    let term = PodAffinityTermInput {
+        label_selector: Some(blue()),
+        topology_key: "kubernetes.io/hostname".to_owned(),
+        ..PodAffinityTermInput::default()
+    };
+    opinion(&mut pod, term);
+    pod
+}
+
+fn zone(term: PodAffinityTermInput) -> PodAffinityTermInput {
+    PodAffinityTermInput { topology_key: "topology.kubernetes.io/zone".to_owned(), ..term }
+}
+
+fn spread_pod(key: &str, schedule_anyway: bool) -> PodInput {
+    let constraint = SpreadConstraintInput {
+        max_skew: 5,
+        topology_key: key.to_owned(),
+        schedule_anyway,
+        label_selector: Some(blue()),
+        ..SpreadConstraintInput::default()
+    };
+    PodInput { labels: blue().match_labels, spread_constraints: vec![constraint], ..plain_pod() }
+}
+
 fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Scheduler {
     let settings = EngineSettings { class_cache, ..EngineSettings::default() };
     let mut scheduler = Scheduler::new(settings, percentage);
@@ -167,6 +206,12 @@ fn a_warm_cycle_does_not_allocate() {
         ("both", affine_pod(Some("hdd"), Some("ssd")), 0),
         ("host ports", port_pod(), 0),
         ("one named node", named_pod(), 0),
+        ("required anti-affinity", social_pod(|pod, term| pod.pod_anti_affinity.required = vec![term]), 0),
+        ("required affinity", social_pod(|pod, term| pod.pod_affinity.required = vec![zone(term)]), 0),
+        ("preferred affinity", social_pod(|pod, term| pod.pod_affinity.preferred = vec![(5, zone(term))]), 0),
+        ("hard spread", spread_pod("topology.kubernetes.io/zone", false), 0),
+        ("soft spread", spread_pod("topology.kubernetes.io/zone", true), 0),
+        ("soft spread over hosts", spread_pod("kubernetes.io/hostname", true), 0),
     ];
     for (name, pod, percentage) in cases {
         for class_cache in [ClassCache::On, ClassCache::Off] {
