@@ -27,6 +27,7 @@ mod tests;
 use filtering::go_list;
 pub use filtering::{FilterState, PreFilterOutcome, Search, all_rejections, run_pre_filter};
 pub(crate) use filtering::{filter, pre_filter};
+#[cfg(test)]
 pub(crate) use scoring::score;
 pub use scoring::{NodeScore, ScoreError, ScoreState, score_nodes, skipped_scores};
 
