@@ -181,5 +181,5 @@ fn victims_are_found() {
             found += usize::from(check(rng, &mut twin, (&fast, &naive), &mut engines()));
         }
     }
-    assert!(found >= 20, "{found} of 400 pods found victims");
+    assert!(found >= 15, "{found} of 400 pods found victims");
 }
