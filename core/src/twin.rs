@@ -139,9 +139,9 @@ impl Twin {
         let number = self.uids + 1;
         let meta = PodMeta {
             name: format!("p{number}"),
-            start_time_s: (number % 11 != 0).then_some((number * 7 % 19) as i64),
+            start_time_s: (!number.is_multiple_of(11)).then_some((number * 7 % 19) as i64),
             is_terminating: pod.is_terminating,
-            is_preempted: pod.is_terminating && number % 2 == 0,
+            is_preempted: pod.is_terminating && number.is_multiple_of(2),
             ..PodMeta::default()
         };
         self.place_as(NaivePod { input: pod.as_ref().clone(), meta }, node);

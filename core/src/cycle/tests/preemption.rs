@@ -41,7 +41,8 @@ fn important(rng: &mut Rng, twin: &mut Twin) -> ClassId {
     }
     if rng.chance(60) {
         // All that some nodes have: whoever uses any of it must go.
-        let cpu = Quantity::parse(*rng.pick(&["1", "2", "4", "7900m", "16", "64"])).expect("a quantity");
+        let text = *rng.pick(&["1", "2", "4", "7900m", "16", "64"]);
+        let cpu = Quantity::parse(text).expect("a quantity");
         pod.containers.truncate(1);
         pod.containers[0].requests = [("cpu".to_owned(), cpu)].into();
         pod.init_containers.clear();
