@@ -5,6 +5,7 @@
 //! nodes without memory, and mixes occur that a fixed rate for each feature would never show.
 //! Names, keys and values come from small pools, so that things meet.
 
+mod resources;
 mod rules;
 mod volumes;
 
@@ -12,9 +13,8 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::input::{
-    ContainerInput, ContainerStatusInput, HostPortInput, ImageInput, NodeAffinityInput, NodeInput,
-    NodeSelectorTermInput, PodInput, RequirementInput, ResourceList, TaintInput, TolerationInput,
-    VolumeInput, VolumeSourceInput,
+    ContainerInput, ImageInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
+    RequirementInput, TaintInput, TolerationInput, VolumeInput, VolumeSourceInput,
 };
 use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strategy};
 use crate::naive::schedule::Profile;
@@ -176,6 +176,7 @@ pub fn for_each_seed(name: &str, count: u64, check: impl Fn(&mut Rng)) {
     }
 }
 
+use resources::{HUGE_PAGES, allocatable, container, requests, resize};
 pub use rules::{add_nominations, add_objects, identified};
 
 /// A cluster with some pods on its nodes, fitting or not, named `p0`, `p1` and so on, with objects
@@ -372,13 +373,6 @@ const DECLARED_FEATURES: [&str; 4] = [
     "VolumeBindMountOptions",
     "SomethingElse",
 ];
-const HUGE_PAGES: [&str; 2] = ["hugepages-2Mi", "hugepages-1Gi"];
-const CPU: [&str; 9] = ["0", "1m", "10m", "100m", "250m", "500m", "1", "1500m", "3"];
-const CPU_ODD: [&str; 6] = ["1n", "100u", "0.3333", "1e-1", "33.3m", "2.0000001"];
-const MEMORY: [&str; 8] = ["0", "1", "64Mi", "128Mi", "200Mi", "512Mi", "1Gi", "3Gi"];
-const MEMORY_ODD: [&str; 7] = ["0.3Gi", "1500m", "123456789", "1e8", "1.1Ki", "100M", "7n"];
-const COUNTS: [&str; 5] = ["0", "1", "2", "4", "8"];
-const COUNTS_ODD: [&str; 3] = ["500m", "1e1", "2.5"];
 
 /// One of the texts.
 fn word(rng: &mut Rng, pool: &[&str]) -> String {
@@ -392,100 +386,6 @@ fn quantity(text: &str) -> Quantity {
 fn pick_quantity(rng: &mut Rng, plain: &[&str], odd: &[&str]) -> Quantity {
     let pool = if rng.uses(Feature::OddQuantities) { odd } else { plain };
     quantity(&word(rng, pool))
-}
-
-fn allocatable(rng: &mut Rng) -> ResourceList {
-    let mut list = ResourceList::new();
-    let mut set = |rng: &mut Rng, name: &str, pool: &[&str]| {
-        let text = if rng.uses(Feature::EmptyNodes) { "0" } else { rng.pick(pool) };
-        if text != "0" || rng.chance(50) {
-            list.insert(name.to_owned(), quantity(text));
-        }
-    };
-    set(rng, "cpu", &["1", "2", "4", "7900m", "16", "64"]);
-    set(rng, "memory", &["1Gi", "4Gi", "7.5Gi", "16Gi", "64Gi"]);
-    let pods: &[&str] = if rng.uses(Feature::CrowdedNodes) { &["0", "1", "2", "3"] } else { &["30", "110"] };
-    set(rng, "pods", pods);
-    if rng.uses(Feature::EphemeralStorage) {
-        set(rng, "ephemeral-storage", &["1Gi", "4Gi", "100G"]);
-    }
-    for name in EXTENDED_RESOURCES {
-        if rng.uses(Feature::ExtendedResources) {
-            set(rng, name, &COUNTS);
-        }
-    }
-    for name in HUGE_PAGES {
-        if rng.uses(Feature::HugePages) {
-            set(rng, name, &["0", "1Gi", "2Gi", "6Gi"]);
-        }
-    }
-    list
-}
-
-fn requests(rng: &mut Rng) -> ResourceList {
-    let mut list = ResourceList::new();
-    if rng.uses(Feature::NoRequests) {
-        return list;
-    }
-    if rng.chance(80) {
-        list.insert("cpu".to_owned(), pick_quantity(rng, &CPU, &CPU_ODD));
-    }
-    if rng.chance(80) {
-        list.insert("memory".to_owned(), pick_quantity(rng, &MEMORY, &MEMORY_ODD));
-    }
-    if rng.uses(Feature::EphemeralStorage) {
-        let amount = pick_quantity(rng, &MEMORY, &MEMORY_ODD);
-        list.insert("ephemeral-storage".to_owned(), amount);
-    }
-    if rng.uses(Feature::ExtendedResources) {
-        let name = word(rng, &EXTENDED_RESOURCES);
-        list.insert(name, pick_quantity(rng, &COUNTS, &COUNTS_ODD));
-    }
-    if rng.uses(Feature::HugePages) {
-        let name = word(rng, &HUGE_PAGES);
-        list.insert(name, pick_quantity(rng, &["0", "2Mi", "1Gi"], &["1e9", "0.5Gi"]));
-    }
-    list
-}
-
-fn container(rng: &mut Rng, name: &str) -> ContainerInput {
-    let mut container = ContainerInput {
-        name: name.to_owned(),
-        image: word(rng, &IMAGES),
-        requests: requests(rng),
-        ..Default::default()
-    };
-    if rng.uses(Feature::HostPorts) {
-        container.host_ports = (0..rng.range(1..=2))
-            .map(|_| HostPortInput {
-                host_ip: word(rng, &["", "0.0.0.0", "10.0.0.1", "10.0.0.2", "::"]),
-                protocol: word(rng, &["", "TCP", "UDP", "SCTP"]),
-                host_port: *rng.pick(&[80, 443, 8080]),
-            })
-            .collect();
-    }
-    container
-}
-
-/// Makes the kubelet's report differ from the spec.
-fn resize(rng: &mut Rng, pod: &mut PodInput) {
-    for container in pod.containers.iter_mut().chain(&mut pod.init_containers) {
-        container.status = rng.chance(80).then(|| ContainerStatusInput {
-            allocated: rng.chance(70).then(|| requests(rng)),
-            actual_requests: rng.chance(70).then(|| requests(rng)),
-        });
-    }
-    let status = &mut pod.resource_status;
-    status.has_resources = rng.chance(40);
-    if status.has_resources && rng.chance(70) {
-        status.requests = Some(requests(rng));
-    }
-    status.allocated = rng.chance(40).then(|| requests(rng));
-    match rng.range(0..=3) {
-        0 => status.resize_infeasible = true,
-        1 => status.resize_deferred = true,
-        _ => {}
-    }
 }
 
 fn taint(rng: &mut Rng) -> TaintInput {
@@ -627,191 +527,4 @@ fn resource_specs(rng: &mut Rng) -> Vec<ResourceSpec> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::naive::preemption::{PreemptionArgs, preempt};
-    use crate::naive::schedule::{Decision, Pick, schedule, schedule_pod};
-    use std::collections::BTreeSet;
-
-    fn decide(rng: &mut Rng) -> (NaiveCluster, PodInput, Decision) {
-        let (cluster, pod) = (cluster(rng, 0..=12), pod(rng));
-        let profile = profile(rng);
-        let (start, draw) = (rng.range(0..=11), rng.next_u64());
-        let start = start % cluster.nodes.len().max(1);
-        let decision = schedule(&profile, &cluster, &pod, start, Pick::Draw(draw));
-        (cluster, pod, decision)
-    }
-
-    #[test]
-    fn same_seed_same_cluster() {
-        for_each_seed("same_seed_same_cluster", 100, |rng| {
-            let mut twin = rng.clone();
-            assert_eq!(decide(rng), decide(&mut twin));
-        });
-        assert_ne!(decide(&mut Rng::new(1)), decide(&mut Rng::new(2)));
-    }
-
-    #[test]
-    fn decisions_hold_together() {
-        for_each_seed("decisions_hold_together", 2000, |rng| {
-            let (cluster, _, decision) = decide(rng);
-            let feasible: BTreeSet<&String> = decision.feasible.iter().collect();
-            assert_eq!(feasible.len(), decision.feasible.len());
-            assert!(decision.rejected.keys().all(|name| !feasible.contains(name)));
-            assert!(feasible.len() + decision.rejected.len() <= cluster.nodes.len());
-            assert_eq!(decision.message.is_some(), feasible.is_empty());
-            let fails = decision.scores.is_err() && feasible.len() > 1;
-            assert_eq!(decision.chosen.is_none(), feasible.is_empty() || fails);
-            assert!(decision.chosen.iter().all(|name| decision.ties.contains(name)));
-            for score in decision.scores.iter().flatten() {
-                assert_eq!(score.total, score.weighted.values().sum::<i64>());
-                assert!(score.raw.iter().all(|(plugin, raw)| *raw >= 0 || *plugin == "InterPodAffinity"));
-            }
-        });
-    }
-
-    /// The generator is worth its name only if every plugin rejects, skips and tells nodes apart.
-    #[test]
-    fn every_outcome_occurs() {
-        #[rustfmt::skip]
-        let expected = [
-            "\"\" rejects all", "\"NodeAffinity\" rejects all",
-            "ImageLocality tells apart",
-            "InterPodAffinity Unschedulable", "InterPodAffinity UnschedulableAndUnresolvable",
-            "InterPodAffinity skips Filter", "InterPodAffinity skips Score", "InterPodAffinity tells apart",
-            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
-            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
-            "NodeName names nodes",
-            "NodePorts Unschedulable", "NodePorts skips Filter",
-            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
-            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
-            "NodeResourcesFit tells apart",
-            "NodeUnschedulable UnschedulableAndUnresolvable",
-            "PodTopologySpread Unschedulable", "PodTopologySpread UnschedulableAndUnresolvable",
-            "PodTopologySpread skips Filter", "PodTopologySpread skips Score", "PodTopologySpread tells apart",
-            "NodeDeclaredFeatures UnschedulableAndUnresolvable", "NodeDeclaredFeatures skips Filter",
-            "NodeVolumeLimits Unschedulable", "NodeVolumeLimits UnschedulableAndUnresolvable",
-            "NodeVolumeLimits skips Filter",
-            "VolumeRestrictions Unschedulable", "VolumeRestrictions skips Filter",
-            "\"VolumeRestrictions\" rejects all",
-            "VolumeBinding UnschedulableAndUnresolvable", "VolumeBinding skips Filter",
-            "\"VolumeBinding\" rejects all", "VolumeBinding tells apart",
-            "VolumeZone UnschedulableAndUnresolvable", "VolumeZone skips Filter",
-            "\"VolumeZone\" rejects all",
-            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
-        ];
-        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
-        let mut seen: BTreeSet<String> = BTreeSet::new();
-        // Some are rare; the search ends when all were seen.
-        for seed in 0..60_000 {
-            if seen.len() == expected.len() {
-                break;
-            }
-            let (_, _, decision) = decide(&mut Rng::new(seed));
-            for verdict in decision.rejected.values() {
-                seen.insert(format!("{} {:?}", verdict.plugin, verdict.code));
-            }
-            for plugin in &decision.pre_filter.skip {
-                seen.insert(format!("{plugin} skips Filter"));
-            }
-            for plugin in &decision.skip_score {
-                seen.insert(format!("{plugin} skips Score"));
-            }
-            for plugin in &decision.pre_filter.nodes_by {
-                seen.insert(format!("{plugin} names nodes"));
-            }
-            if let Some(verdict) = &decision.pre_filter.rejected {
-                seen.insert(format!("{:?} rejects all", verdict.plugin));
-            }
-            match &decision.scores {
-                Err(error) => {
-                    seen.insert(format!("{} cannot score", error.plugin));
-                }
-                Ok(scores) => {
-                    for pair in scores.windows(2) {
-                        let differing = pair[0].raw.iter().filter(|(p, raw)| pair[1].raw[*p] != **raw);
-                        seen.extend(differing.map(|(p, _)| format!("{p} tells apart")));
-                    }
-                }
-            }
-        }
-        assert_eq!(seen, expected);
-    }
-
-    #[test]
-    fn preemptions_hold_together() {
-        let seen = std::cell::RefCell::new(BTreeSet::new());
-        for_each_seed("preemptions_hold_together", 1000, |rng| {
-            rng.favor(&[
-                Feature::OvercommittedNodes,
-                Feature::PodLabels,
-                Feature::DisruptionBudgets,
-                Feature::TerminatingPods,
-            ]);
-            let cluster = cluster(rng, 1..=8);
-            let input = PodInput { priority: *rng.pick(&[5, 500, 5000]), ..pod(rng) };
-            let mut pod = identified(rng, input, "pod");
-            if rng.chance(50) {
-                pod.meta.nominated_node_name = Some(node_name(rng));
-            }
-            let profile = Profile { percentage_of_nodes_to_score: 100, ..Profile::default() };
-            let decision = schedule_pod(&profile, &cluster, &pod, 0, Pick::First);
-            if decision.via_nominated {
-                seen.borrow_mut().insert("nominated node taken");
-            }
-            if decision.chosen.is_some() {
-                return;
-            }
-            let args = PreemptionArgs { candidates_min_percent: 100, candidates_min: 0 };
-            let found = preempt(&profile, &args, &cluster, &pod, &decision, 0);
-            if found.ineligible.is_some() {
-                seen.borrow_mut().insert("not eligible");
-                return;
-            }
-            assert_eq!(found.potential_nodes.len(), found.candidates.len() + found.failed.len());
-            assert_eq!(found.best.is_empty(), found.candidates.is_empty());
-            for candidate in &found.candidates {
-                let victims = &candidate.victims;
-                assert!(!victims.is_empty());
-                assert!(victims.iter().all(|victim| victim.priority < pod.priority));
-                assert!(victims.is_sorted_by_key(|victim| std::cmp::Reverse(victim.priority)));
-                assert!(candidate.violations <= victims.len());
-                let what = if candidate.violations > 0 { "violating" } else { "harmless" };
-                seen.borrow_mut().insert(what);
-            }
-            for (_, verdict) in &found.failed {
-                let what = if verdict.plugin.is_empty() { "no victims" } else { "no use" };
-                seen.borrow_mut().insert(what);
-            }
-        });
-        let expected =
-            ["harmless", "no use", "no victims", "nominated node taken", "not eligible", "violating"];
-        if std::env::var(SEED_VARIABLE).is_err() {
-            assert_eq!(*seen.borrow(), BTreeSet::from(expected));
-        }
-    }
-
-    #[test]
-    fn a_failing_seed_says_how_to_replay_it() {
-        if std::env::var(SEED_VARIABLE).is_ok() {
-            return;
-        }
-        let outcome = catch_unwind(|| {
-            for_each_seed("some_test", 10, |rng| {
-                assert_ne!(rng.state, Rng::new(7).state, "on purpose");
-            });
-        });
-        let payload = outcome.expect_err("seed 7 fails");
-        let message = payload.downcast_ref::<String>().expect("a text");
-        assert_eq!(message, "SEED=7; replay with SCHEDLAB_SEED=7 cargo test -p schedlab-core some_test");
-    }
-
-    #[test]
-    fn ranges_include_their_ends() {
-        let mut rng = Rng::new(0);
-        let seen: BTreeSet<usize> = (0..200).map(|_| rng.range(3..=6)).collect();
-        assert_eq!(seen, BTreeSet::from([3, 4, 5, 6]));
-        assert!(!rng.chance(0));
-        assert!(rng.chance(100));
-    }
-}
+mod tests;

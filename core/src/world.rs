@@ -387,6 +387,13 @@ impl World {
         if self.volumes_of_pods.is_empty() { None } else { self.volumes_of_pods.get(&pod) }
     }
 
+    /// Holds the counters against counters made from the pods at hand.
+    #[cfg(test)]
+    pub(crate) fn check_counts(&self) {
+        assert_eq!(self.supposed(), 0, "suppositions are left");
+        self.topology.check_counts(placed!(self));
+    }
+
     /// Puts node rows into list order; to be called before rows are read.
     pub fn settle(&mut self) {
         self.nodes.settle();

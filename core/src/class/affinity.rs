@@ -18,7 +18,12 @@ pub struct AffinityTerm {
 }
 
 impl AffinityTerm {
-    fn compile(input: &PodAffinityTermInput, own_namespace: &str, vocabulary: &mut Vocabulary) -> Self {
+    /// `None` when a selector does not parse.
+    fn compile(
+        input: &PodAffinityTermInput,
+        own_namespace: &str,
+        vocabulary: &mut Vocabulary,
+    ) -> Option<AffinityTerm> {
         let mut namespaces: Vec<Symbol> =
             input.namespaces.iter().map(|name| vocabulary.symbols.intern(name)).collect();
         if namespaces.is_empty() && input.namespace_selector.is_none() {
@@ -26,12 +31,12 @@ impl AffinityTerm {
         }
         namespaces.sort_unstable();
         namespaces.dedup();
-        AffinityTerm {
+        Some(AffinityTerm {
             namespaces: namespaces.into(),
-            namespace_selector: LabelSelector::compile(input.namespace_selector.as_ref(), vocabulary),
-            selector: LabelSelector::compile(input.label_selector.as_ref(), vocabulary),
+            namespace_selector: LabelSelector::read(input.namespace_selector.as_ref(), vocabulary)?,
+            selector: LabelSelector::read(input.label_selector.as_ref(), vocabulary)?,
             key: vocabulary.symbols.intern(&input.topology_key),
-        }
+        })
     }
 
     /// Whether a placed pod is one that a pending pod's term asks for. The term's namespace
@@ -74,15 +79,22 @@ pub struct AffinityTerms {
     pub required: Box<[AffinityTerm]>,
     /// Preferred, with weights.
     pub preferred: Box<[(i32, AffinityTerm)]>,
+    /// A selector does not parse: a pending pod is rejected. Of a placed pod, the list that the term
+    /// is in counts as empty, and is.
+    pub are_unreadable: bool,
 }
 
 impl AffinityTerms {
     /// Compiles the terms of a pod in `namespace`.
     pub fn compile(input: &PodAffinityInput, namespace: &str, vocabulary: &mut Vocabulary) -> AffinityTerms {
         let mut compile = |term| AffinityTerm::compile(term, namespace, vocabulary);
+        let required: Option<Box<[_]>> = input.required.iter().map(&mut compile).collect();
+        let preferred: Option<Box<[_]>> =
+            input.preferred.iter().map(|(weight, term)| Some((*weight, compile(term)?))).collect();
         AffinityTerms {
-            required: input.required.iter().map(&mut compile).collect(),
-            preferred: input.preferred.iter().map(|(weight, term)| (*weight, compile(term))).collect(),
+            are_unreadable: required.is_none() || preferred.is_none(),
+            required: required.unwrap_or_default(),
+            preferred: preferred.unwrap_or_default(),
         }
     }
 

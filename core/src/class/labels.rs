@@ -33,6 +33,12 @@ impl LabelSelector {
         LabelSelector { requirements }
     }
 
+    /// Compiles a selector unless it does not parse.
+    pub fn read(input: Option<&LabelSelectorInput>, vocabulary: &mut Vocabulary) -> Option<LabelSelector> {
+        let selector = LabelSelector::compile(input, vocabulary);
+        (input.is_none() || selector.requirements.is_some()).then_some(selector)
+    }
+
     /// The same selector that also asks for these labels. A selector that matches nothing stays.
     #[must_use]
     pub fn and_labels(self, labels: &Labels, vocabulary: &mut Vocabulary) -> LabelSelector {

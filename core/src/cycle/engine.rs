@@ -326,9 +326,9 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let search = self.search(at, world, profile, pending);
-        let missed = usize::from(self.missed_elsewhere(world, pending, search.evaluated));
-        self.next_start = (self.next_start + search.evaluated + missed) % world.nodes().node_count();
+        let mut search = self.search(at, world, profile, pending);
+        search.evaluated += usize::from(self.missed_elsewhere(world, pending, search.evaluated));
+        self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
         probe.mark(Mark::Filter);
         let chosen = |row, ties| {
             let Search { evaluated, feasible } = search;
@@ -516,7 +516,8 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let evaluated = self.search_narrow(at, world, profile, pending);
+        let (evaluated, missed) = self.search_narrow(at, world, profile, pending);
+        let evaluated = evaluated + missed;
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
@@ -538,8 +539,15 @@ impl Engine {
         Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1, via_nominated: false })
     }
 
-    /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at.
-    fn search_narrow(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> usize {
+    /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at,
+    /// and beside them.
+    fn search_narrow(
+        &mut self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+    ) -> (usize, usize) {
         let node_count = world.nodes().node_count();
         let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
             unreachable!("the caller looked")
@@ -562,8 +570,9 @@ impl Engine {
             }
         }
         self.rows = rows;
-        self.next_start = (self.next_start + evaluated + usize::from(missed)) % node_count;
-        evaluated
+        let missed = usize::from(missed);
+        self.next_start = (self.next_start + evaluated + missed) % node_count;
+        (evaluated, missed)
     }
 
     fn diagnose(
@@ -573,11 +582,11 @@ impl Engine {
         profile: &Profile,
         pending: Pending,
     ) -> Arc<Diagnosis> {
-        if self.has_reserved {
+        if self.has_reserved || self.entries[at].plan.nominated_outside(world, pending).is_some() {
             // Nominations come and go without a note in the change log.
             return Arc::new(self.diagnose_within(at, world, profile, pending, None));
         }
-        self.entries[at].diagnosis(|plan| diagnose(world, profile, pending.class, plan, None))
+        self.entries[at].diagnosis(|plan| diagnose(world, profile, pending.class, plan, (None, None)))
     }
 
     /// Why none of some rows fits, with the room that nominated pods hold.
@@ -591,16 +600,19 @@ impl Engine {
     ) -> Diagnosis {
         let plan = &self.entries[at].plan;
         let mut rows = within.cloned().unwrap_or_else(|| NodeMask::all(world.nodes().node_count()));
+        let outside = plan.nominated_outside(world, pending).filter(|&row| rows.contains(row));
         let mut reserved = Vec::new();
         if self.has_reserved && !matches!(plan.scope, Scope::Rejected { .. }) {
             let is_eligible = |row: &usize| match &plan.scope {
-                Scope::Rows { rows, .. } => rows.iter().any(|&eligible| eligible as usize == *row),
+                Scope::Rows { rows, .. } => {
+                    outside == Some(*row) || rows.iter().any(|&eligible| eligible as usize == *row)
+                }
                 _ => true,
             };
             reserved.extend(self.reserved.rows().filter(|&row| rows.contains(row)).filter(is_eligible));
             reserved.iter().for_each(|&row| rows.remove(row));
         }
-        let mut diagnosis = diagnose(world, profile, pending.class, plan, Some(&rows));
+        let mut diagnosis = diagnose(world, profile, pending.class, plan, (Some(&rows), outside));
         for row in reserved {
             blame_row(world, profile, plan, row, pending, &mut diagnosis);
         }
@@ -714,13 +726,14 @@ fn sum_scores(
     }
 }
 
-/// Counts, filter by filter, the rows each rejects first, and why; of all rows, or of some.
+/// Counts, filter by filter, the rows each rejects first, and why; of all rows, or of some. The row
+/// `outside` was looked at although PreFilter did not name it.
 fn diagnose(
     world: &World,
     profile: &Profile,
     class: ClassId,
     plan: &Plan,
-    within: Option<&NodeMask>,
+    (within, outside): (Option<&NodeMask>, Option<usize>),
 ) -> Diagnosis {
     let class = world.class(class);
     let node_count = world.nodes().node_count();
@@ -729,11 +742,12 @@ fn diagnose(
         Scope::All => NodeMask::all(node_count),
         Scope::Rows { rows, plugins, .. } => {
             plugins.iter().for_each(|plugin| diagnosis.blame(plugin));
-            if rows.len() < node_count {
-                diagnosis.count(outside_reason(plugins), node_count - rows.len());
+            let looked_at = rows.len() + usize::from(outside.is_some());
+            if looked_at < node_count {
+                diagnosis.count(outside_reason(plugins), node_count - looked_at);
             }
             let mut mask = NodeMask::none(node_count);
-            rows.iter().for_each(|&row| mask.insert(row as usize));
+            rows.iter().map(|&row| row as usize).chain(outside).for_each(|row| mask.insert(row));
             mask
         }
         Scope::Rejected { plugin, reason, named_by, .. } => {

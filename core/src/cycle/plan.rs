@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::class::PodClass;
+use crate::cycle::engine::Pending;
 use crate::framework::plugin::{Normalization, PreFilter, PreScore, Reads};
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
@@ -75,6 +76,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The row of the pod's nominated node if PreFilter named other nodes only. It is looked at
+    /// nevertheless.
+    pub(crate) fn nominated_outside(&self, world: &World, pending: Pending) -> Option<usize> {
+        let Scope::Rows { rows, .. } = &self.scope else { return None };
+        let row = world.nodes().row_of(pending.nominated?)?;
+        rows.iter().all(|&eligible| eligible as usize != row).then_some(row)
+    }
+
     /// Asks every plugin about the class.
     #[must_use]
     pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {

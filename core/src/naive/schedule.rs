@@ -10,18 +10,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::node_affinity::PreScore;
 use super::node_resources_fit::{FitArgs, ResourceSpec, default_resources};
 use super::{
-    Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict, image_locality, inter_pod_affinity,
-    node_affinity, node_declared_features, node_name, node_ports, node_resources_balanced_allocation,
-    node_resources_fit, node_unschedulable, node_volume_limits, nominated, normalize, normalize_reversed,
-    pod_topology_spread, taint_toleration, volume_binding, volume_restrictions, volume_zone,
+    NaiveCluster, NaiveNode, NaivePod, Verdict, image_locality, inter_pod_affinity, node_affinity,
+    node_declared_features, node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
+    node_unschedulable, node_volume_limits, nominated, pod_topology_spread, taint_toleration, volume_binding,
+    volume_restrictions, volume_zone,
 };
 use crate::input::{NodeAffinityInput, PodInput};
 
+mod filtering;
+mod scoring;
 #[cfg(test)]
 mod tests;
+
+use filtering::go_list;
+pub use filtering::{FilterState, PreFilterOutcome, Search, all_rejections, run_pre_filter};
+pub(crate) use filtering::{filter, pre_filter};
+#[cfg(test)]
+pub(crate) use scoring::score;
+pub use scoring::{NodeScore, ScoreError, ScoreState, score_nodes, skipped_scores};
 
 /// At least so many feasible nodes are looked for, if there are as many.
 const FEASIBLE_NODES_MIN: usize = 100;
@@ -86,39 +94,6 @@ pub struct Decision {
     pub unschedulable_plugins: BTreeSet<&'static str>,
     /// The event's text when no node is feasible, without the part of PostFilter.
     pub message: Option<String>,
-}
-
-/// What the PreFilter plugins said together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PreFilterOutcome {
-    /// Plugins whose Filter does not run.
-    pub skip: BTreeSet<&'static str>,
-    /// Only nodes of these names are filtered.
-    pub nodes: Option<BTreeSet<String>>,
-    /// The plugins that narrowed the nodes.
-    pub nodes_by: BTreeSet<&'static str>,
-    /// No node will do.
-    pub rejected: Option<Verdict>,
-}
-
-/// A feasible node's scores by plugin; skipped plugins are absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeScore {
-    /// The node.
-    pub node: String,
-    /// As the plugin gave it.
-    pub raw: BTreeMap<&'static str, i64>,
-    /// Normalised and weighed.
-    pub weighted: BTreeMap<&'static str, i64>,
-    /// The sum of the weighted scores.
-    pub total: i64,
-}
-
-/// Scoring broke off: the pod is not scheduled, although nodes are feasible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScoreError {
-    /// Whose PreScore failed.
-    pub plugin: &'static str,
 }
 
 impl Default for Profile {
@@ -224,162 +199,6 @@ pub fn schedule_pod(
     decision
 }
 
-/// What is the same for every node of a search.
-#[derive(Clone, Debug)]
-pub struct Search<'a> {
-    /// How to schedule.
-    pub profile: &'a Profile,
-    /// Where.
-    pub cluster: &'a NaiveCluster,
-    /// What.
-    pub pod: &'a NaivePod,
-    /// Plugins whose Filter does not run.
-    pub skip: BTreeSet<&'static str>,
-    /// What PreFilter counted.
-    pub state: FilterState,
-}
-
-impl<'a> Search<'a> {
-    /// A search as it is after PreFilter.
-    #[must_use]
-    pub fn new(
-        profile: &'a Profile,
-        cluster: &'a NaiveCluster,
-        pod: &'a NaivePod,
-        skip: &BTreeSet<&'static str>,
-    ) -> Search<'a> {
-        let state = FilterState::new(profile, cluster, pod);
-        Search { profile, cluster, pod, skip: skip.clone(), state }
-    }
-}
-
-/// What PreFilter plugins counted over the cluster, for Filter. It follows pods that are thought
-/// to be on a node, or not to be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterState {
-    spread: Option<pod_topology_spread::Counts>,
-    inter_pod: inter_pod_affinity::Counts,
-    claims: volume_restrictions::ClaimUses,
-}
-
-impl FilterState {
-    /// As PreFilter leaves it.
-    #[must_use]
-    pub fn new(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> FilterState {
-        let has = |plugin| profile.filter_plugins.contains(&plugin);
-        FilterState {
-            spread: has(pod_topology_spread::NAME)
-                .then(|| pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod))
-                .flatten(),
-            inter_pod: if has(inter_pod_affinity::NAME) {
-                inter_pod_affinity::pre_filter(cluster, pod).1
-            } else {
-                inter_pod_affinity::Counts::default()
-            },
-            claims: volume_restrictions::claim_uses(cluster, pod),
-        }
-    }
-
-    /// Puts another pod on the node, in the counts for `pod` too.
-    pub fn add_pod(&mut self, pod: &PodInput, node: &mut NaiveNode, added: &NaivePod) {
-        if let Some(spread) = &mut self.spread {
-            spread.add_pod(pod, added, &node.input);
-        }
-        self.inter_pod.add_pod(pod, added, &node.input);
-        self.claims.add_pod(added);
-        node.add_pod(added.clone());
-    }
-
-    /// Takes a pod off the node, and out of the counts for `pod`.
-    pub fn remove_pod(&mut self, pod: &PodInput, node: &mut NaiveNode, removed: &NaivePod) {
-        if let Some(spread) = &mut self.spread {
-            spread.remove_pod(pod, removed, &node.input);
-        }
-        self.inter_pod.remove_pod(pod, removed, &node.input);
-        self.claims.remove_pod(removed);
-        node.remove_pod(removed);
-    }
-}
-
-/// What PreScore plugins found; none where one returned Skip.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScoreState {
-    spread: Option<pod_topology_spread::ScoreState>,
-    inter_pod: Option<inter_pod_affinity::Weights>,
-}
-
-impl ScoreState {
-    /// As PreScore leaves it for these feasible nodes.
-    #[must_use]
-    pub fn new(
-        profile: &Profile,
-        cluster: &NaiveCluster,
-        pod: &PodInput,
-        feasible: &[&NaiveNode],
-    ) -> ScoreState {
-        let has = |plugin| profile.score_plugins.iter().any(|(name, _)| *name == plugin);
-        let defaulting = &profile.spread_defaulting;
-        ScoreState {
-            spread: has(pod_topology_spread::NAME)
-                .then(|| pod_topology_spread::pre_score(defaulting, cluster, pod, feasible))
-                .flatten(),
-            inter_pod: has(inter_pod_affinity::NAME)
-                .then(|| inter_pod_affinity::pre_score(&profile.inter_pod, cluster, pod))
-                .flatten(),
-        }
-    }
-}
-
-/// All PreFilter plugins in order, up to the first that rejects.
-#[must_use]
-pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> PreFilterOutcome {
-    let mut outcome = PreFilterOutcome::default();
-    for plugin in &profile.filter_plugins {
-        match pre_filter(plugin, profile, cluster, pod) {
-            PreFilter::AllNodes => {}
-            PreFilter::Skip => {
-                outcome.skip.insert(plugin);
-            }
-            PreFilter::Reject(verdict) => {
-                outcome.rejected = Some(verdict);
-                return outcome;
-            }
-            PreFilter::Nodes(names) => {
-                outcome.nodes_by.insert(plugin);
-                let merged: BTreeSet<String> = match outcome.nodes.take() {
-                    None => names,
-                    Some(earlier) => earlier.intersection(&names).cloned().collect(),
-                };
-                if merged.is_empty() {
-                    outcome.rejected = Some(disjoint(&outcome.nodes_by));
-                    return outcome;
-                }
-                outcome.nodes = Some(merged);
-            }
-        }
-    }
-    outcome
-}
-
-/// Every rejection of a node by a plugin that is not skipped, in plugin order. Upstream stops at
-/// the first.
-#[must_use]
-pub fn all_rejections(
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-    state: &FilterState,
-    node: &NaiveNode,
-    skip: &BTreeSet<&'static str>,
-) -> Vec<Verdict> {
-    profile
-        .filter_plugins
-        .iter()
-        .filter(|plugin| !skip.contains(*plugin))
-        .filter_map(|plugin| filter(plugin, profile, cluster, pod, state, node))
-        .collect()
-}
-
 /// How many feasible nodes are enough.
 ///
 /// Upstream: schedule_one.go `numFeasibleNodesToFind`.
@@ -397,74 +216,6 @@ pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
     };
     let wanted = node_count as i64 * percent / 100;
     (wanted as usize).max(FEASIBLE_NODES_MIN)
-}
-
-pub(crate) fn pre_filter(
-    plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-) -> PreFilter {
-    match plugin {
-        volume_restrictions::NAME => volume_restrictions::pre_filter(cluster, pod),
-        node_volume_limits::NAME => node_volume_limits::pre_filter(pod),
-        volume_binding::NAME => volume_binding::pre_filter(cluster, pod),
-        volume_zone::NAME => volume_zone::pre_filter(cluster, pod),
-        node_declared_features::NAME => node_declared_features::pre_filter(pod),
-        node_name::NAME => node_name::pre_filter(pod),
-        node_affinity::NAME => node_affinity::pre_filter(pod, profile.added_affinity.as_ref()),
-        node_ports::NAME => node_ports::pre_filter(pod),
-        pod_topology_spread::NAME => {
-            match pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod) {
-                Some(_) => PreFilter::AllNodes,
-                None => PreFilter::Skip,
-            }
-        }
-        inter_pod_affinity::NAME => inter_pod_affinity::pre_filter(cluster, pod).0,
-        _ => PreFilter::AllNodes,
-    }
-}
-
-pub(crate) fn filter(
-    plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-    state: &FilterState,
-    node: &NaiveNode,
-) -> Option<Verdict> {
-    match plugin {
-        volume_restrictions::NAME => volume_restrictions::filter(&state.claims, pod, node),
-        node_volume_limits::NAME => node_volume_limits::filter(cluster, pod, node),
-        volume_binding::NAME => volume_binding::filter(cluster, pod, node),
-        volume_zone::NAME => volume_zone::filter(cluster, pod, node),
-        node_declared_features::NAME => node_declared_features::filter(pod, node),
-        node_name::NAME => node_name::filter(pod, node),
-        node_unschedulable::NAME => node_unschedulable::filter(pod, node),
-        taint_toleration::NAME => taint_toleration::filter(pod, node),
-        node_affinity::NAME => node_affinity::filter(pod, profile.added_affinity.as_ref(), node),
-        node_ports::NAME => node_ports::filter(pod, node),
-        node_resources_fit::NAME => node_resources_fit::filter(pod, &profile.fit, node),
-        pod_topology_spread::NAME => {
-            state.spread.as_ref().and_then(|counts| pod_topology_spread::filter(counts, pod, &node.input))
-        }
-        inter_pod_affinity::NAME => inter_pod_affinity::filter(&state.inter_pod, pod, &node.input),
-        _ => panic!("{plugin} has no naive Filter"),
-    }
-}
-
-fn disjoint(plugins: &BTreeSet<&'static str>) -> Verdict {
-    let reason = match plugins.first() {
-        Some(only) if plugins.len() == 1 => format!("node(s) didn't satisfy plugin {only}"),
-        _ => format!("node(s) didn't satisfy plugin(s) {} simultaneously", go_list(plugins)),
-    };
-    Verdict::new("", Code::UnschedulableAndUnresolvable, reason)
-}
-
-/// Names as Go prints a list of them.
-fn go_list(names: &BTreeSet<&'static str>) -> String {
-    let names: Vec<&str> = names.iter().copied().collect();
-    format!("[{}]", names.join(" "))
 }
 
 /// The pod's nominated node comes before all others, also when PreFilter did not name it.
@@ -543,108 +294,8 @@ fn fit_error(decision: &Decision, node_count: usize) -> String {
     format!("0/{node_count} nodes are available: {parts}.")
 }
 
-/// Plugins whose PreScore returns Skip.
-#[must_use]
-pub fn skipped_scores(profile: &Profile, pod: &PodInput, state: &ScoreState) -> BTreeSet<&'static str> {
-    let added = profile.added_affinity.as_ref();
-    let is_skipped = |plugin: &str| match plugin {
-        node_affinity::NAME => node_affinity::pre_score(pod, added) == Ok(PreScore::Skip),
-        node_resources_balanced_allocation::NAME => {
-            let asks_for_volumes =
-                profile.balanced_volumes && node_volume_limits::pre_filter(pod) != PreFilter::Skip;
-            !asks_for_volumes
-                && node_resources_balanced_allocation::is_skipped(pod, &profile.balanced_resources)
-        }
-        pod_topology_spread::NAME => state.spread.is_none(),
-        inter_pod_affinity::NAME => state.inter_pod.is_none(),
-        _ => false,
-    };
-    let plugins = profile.score_plugins.iter().map(|(plugin, _)| *plugin);
-    plugins.filter(|plugin| is_skipped(plugin)).collect()
-}
-
 fn nodes_named<'a>(cluster: &'a NaiveCluster, names: &[String]) -> Vec<&'a NaiveNode> {
     names.iter().filter_map(|name| cluster.nodes.iter().find(|node| node.input.name == *name)).collect()
-}
-
-/// Scores of feasible nodes, in their order.
-///
-/// # Errors
-///
-/// When a PreScore fails.
-pub fn score_nodes(
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-    nodes: &[&NaiveNode],
-) -> Result<Vec<NodeScore>, ScoreError> {
-    let state = ScoreState::new(profile, cluster, pod, nodes);
-    let skip = skipped_scores(profile, pod, &state);
-    let names: Vec<&str> = nodes.iter().map(|node| node.input.name.as_str()).collect();
-    let mut scores: Vec<NodeScore> =
-        names.iter().map(|name| NodeScore { node: (*name).to_owned(), ..Default::default() }).collect();
-    for (plugin, weight) in profile.score_plugins.iter().filter(|(plugin, _)| !skip.contains(plugin)) {
-        let added = profile.added_affinity.as_ref();
-        if *plugin == node_affinity::NAME && node_affinity::pre_score(pod, added).is_err() {
-            return Err(ScoreError { plugin });
-        }
-        let raw: Vec<i64> =
-            nodes.iter().map(|node| score(plugin, profile, cluster, pod, &state, node)).collect();
-        let normal = normalized(plugin, &state, &names, &raw);
-        for ((node, raw), normal) in scores.iter_mut().zip(&raw).zip(normal) {
-            node.raw.insert(plugin, *raw);
-            node.weighted.insert(plugin, normal * weight);
-            node.total += normal * weight;
-        }
-    }
-    Ok(scores)
-}
-
-pub(crate) fn score(
-    plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-    state: &ScoreState,
-    node: &NaiveNode,
-) -> i64 {
-    match plugin {
-        taint_toleration::NAME => taint_toleration::score(pod, node),
-        node_affinity::NAME => node_affinity::score(pod, profile.added_affinity.as_ref(), node),
-        node_resources_fit::NAME => node_resources_fit::score(pod, &profile.fit, node),
-        node_resources_balanced_allocation::NAME => {
-            let volumes =
-                profile.balanced_volumes.then(|| node_volume_limits::volume_load(cluster, pod, node));
-            node_resources_balanced_allocation::score_with_volumes(
-                pod,
-                &profile.balanced_resources,
-                node,
-                volumes.flatten(),
-            )
-        }
-        image_locality::NAME => image_locality::score(pod, cluster, node),
-        pod_topology_spread::NAME => {
-            state.spread.as_ref().map_or(0, |spread| pod_topology_spread::score(spread, pod, node))
-        }
-        inter_pod_affinity::NAME => {
-            state.inter_pod.as_ref().map_or(0, |weights| inter_pod_affinity::score(weights, &node.input))
-        }
-        volume_binding::NAME => volume_binding::score(cluster, pod, node),
-        _ => panic!("{plugin} has no naive Score"),
-    }
-}
-
-fn normalized(plugin: &str, state: &ScoreState, nodes: &[&str], raw: &[i64]) -> Vec<i64> {
-    match plugin {
-        taint_toleration::NAME => normalize_reversed(raw),
-        node_affinity::NAME => normalize(raw),
-        pod_topology_spread::NAME => match &state.spread {
-            Some(spread) => pod_topology_spread::normalize(spread, nodes, raw),
-            None => raw.to_vec(),
-        },
-        inter_pod_affinity::NAME => inter_pod_affinity::normalize(raw),
-        _ => raw.to_vec(),
-    }
 }
 
 fn choose(decision: &mut Decision, pick: Pick) {

@@ -14,6 +14,8 @@ use crate::world::World;
 
 const REASON_AFFINITY: Reason = Reason::Text("node(s) didn't match pod affinity rules");
 const REASON_ANTI_AFFINITY: Reason = Reason::Text("node(s) didn't match pod anti-affinity rules");
+const REASON_UNREADABLE: Reason =
+    Reason::Text("parsing pod: a label selector of its affinity terms cannot be read");
 const REASON_EXISTING: Reason = Reason::Text("node(s) didn't satisfy existing pods anti-affinity rules");
 
 /// Compares pods with pods, by topology domain.
@@ -110,6 +112,9 @@ impl FilterPlugin for InterPodAffinity {
     }
 
     fn pre_filter<'a>(&self, world: &'a World, class: &'a PodClass) -> PreFilter<'a> {
+        if class.pod_affinity.are_unreadable || class.pod_anti_affinity.are_unreadable {
+            return PreFilter::Reject(Code::UnschedulableAndUnresolvable, REASON_UNREADABLE);
+        }
         if skips_filter(world, class) { PreFilter::Skip } else { PreFilter::Run }
     }
 

@@ -19,13 +19,20 @@ pub struct VolumeRestrictions;
 
 impl VolumeRestrictions {
     /// Whether a claim that only one pod may use is in use. All nodes are out then, but evicting
-    /// its user helps.
+    /// its user helps. Each claim counts once, however many pods there are that use it; pods that
+    /// are supposed, or supposed gone, count one by one.
     fn is_claim_taken(world: &World, class: &PodClass) -> bool {
         let storage = world.storage();
-        class.volumes.named_claims().any(|name| {
-            let claim = storage.find_claim(class.namespace, name);
-            claim.is_some_and(|(id, claim)| claim.is_for_one_pod && storage.is_claim_in_use(id))
-        })
+        let uses = class.volumes.named_claims().enumerate().map(|(at, name)| {
+            let is_known = class.volumes.named_claims().take(at).any(|other| other == name);
+            match storage.find_claim(class.namespace, name) {
+                Some((id, claim)) if claim.is_for_one_pod && !is_known => {
+                    i32::from(storage.is_claim_in_use(id)) + storage.supposed_uses(name)
+                }
+                _ => 0,
+            }
+        });
+        uses.sum::<i32>() > 0
     }
 
     fn is_disk_taken(world: &World, class: &PodClass, row: usize) -> bool {

@@ -119,6 +119,9 @@ impl DryRun {
             let place = |pod: &PodId| self.victims.iter().position(|victim| victim.pod == *pod);
             candidate.victims.sort_by_key(place);
         }
+        if candidate.victims.is_empty() {
+            return Err(Failure::NoneHasToGo);
+        }
         Ok(candidate)
     }
 

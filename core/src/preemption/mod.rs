@@ -67,6 +67,8 @@ pub struct Candidate {
 pub enum Failure {
     /// No pod of lower priority is there.
     NoVictims,
+    /// The pod fits even with all of them: what rejected it is not to be seen in a dry run.
+    NoneHasToGo,
     /// The pod does not fit even without them.
     Rejected(FirstRejection),
 }
@@ -143,10 +145,11 @@ pub(crate) fn potential_rows(
             return;
         }
         Scope::All => NodeMask::all(node_count),
-        // Nodes outside cannot be helped.
+        // Nodes outside cannot be helped, but the nominated node was looked at all the same.
         Scope::Rows { rows, .. } => {
             let mut mask = NodeMask::none(node_count);
             rows.iter().for_each(|&row| mask.insert(row as usize));
+            plan.nominated_outside(world, pending).into_iter().for_each(|row| mask.insert(row));
             mask
         }
     };

@@ -17,7 +17,7 @@ pub mod mask;
 pub mod order;
 pub mod ports;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use rustc_hash::FxHashMap;
 

@@ -114,6 +114,8 @@ pub struct Storage {
     attachments: FxHashMap<Symbol, Attachment>,
     attachments_of_volume: FxHashMap<Symbol, Vec<Symbol>>,
     usage: Usage,
+    /// Named uses of claims that are only supposed, by the claim's name.
+    supposed_uses: Vec<(Symbol, i32)>,
 }
 
 /// Reading.
@@ -170,6 +172,13 @@ impl Storage {
     #[must_use]
     pub fn is_claim_in_use(&self, id: ClaimId) -> bool {
         self.claims[id.index()].named_uses > 0
+    }
+
+    /// How many uses of claims of this name are supposed, beyond those there are. Upstream looks at
+    /// the name only, so claims of other namespaces count as well.
+    #[must_use]
+    pub fn supposed_uses(&self, name: Symbol) -> i32 {
+        self.supposed_uses.iter().filter(|&&(known, _)| known == name).map(|&(_, uses)| uses).sum()
     }
 
     /// Moves whenever the answer of [`Storage::is_claim_in_use`] may have changed.
@@ -283,7 +292,18 @@ impl Storage {
         self.account(node, class, sign);
         for claim in class.volumes.claims.iter().filter(|claim| claim.owner.is_none()) {
             let id = self.claim_id(class.namespace, claim.name);
-            self.claims[id.index()].use_version -= 1;
+            let row = &mut self.claims[id.index()];
+            row.use_version -= 1;
+            row.named_uses = row.named_uses.wrapping_add_signed(-sign);
+            match self.supposed_uses.iter().position(|&(name, _)| name == claim.name) {
+                Some(at) => {
+                    self.supposed_uses[at].1 += sign;
+                    if self.supposed_uses[at].1 == 0 {
+                        self.supposed_uses.swap_remove(at);
+                    }
+                }
+                None => self.supposed_uses.push((claim.name, sign)),
+            }
         }
     }
 
@@ -292,8 +312,8 @@ impl Storage {
             let id = self.claim_id(class.namespace, claim.name);
             let row = &mut self.claims[id.index()];
             if claim.owner.is_none() {
-                row.named_uses =
-                    row.named_uses.checked_add_signed(change).expect("uses are added before they go");
+                // Wraps below zero only while a nominated pod's uses are undone, see `suppose`.
+                row.named_uses = row.named_uses.wrapping_add_signed(change);
                 row.use_version += 1;
             }
             match row.users.iter().position(|&(user, _)| user == node) {

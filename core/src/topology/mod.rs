@@ -280,8 +280,8 @@ impl Topology {
         self.counters.clear();
         self.by_rule.clear();
         self.generation += 1;
-        let class_count = std::mem::take(&mut self.classes).len();
-        for at in 0..class_count {
+        self.classes.clear();
+        for at in 0..placed.classes.len() {
             self.add_class(ClassId(u32::try_from(at).expect("classes fit u32")), placed);
         }
     }
@@ -298,6 +298,19 @@ impl Topology {
         ids.extend(links.affinity.iter().flat_map(AffinityState::counters));
         for id in ids {
             self.fill(id, placed);
+        }
+    }
+
+    /// Holds the counters against counters made from the pods at hand.
+    #[cfg(test)]
+    pub(crate) fn check_counts(&self, placed: Placed<'_>) {
+        if self.counting == PodCounting::Scanned {
+            return;
+        }
+        let mut fresh = self.clone();
+        for (at, counter) in self.counters.iter().enumerate() {
+            fresh.fill(CounterId(u32::try_from(at).expect("few counters")), placed);
+            assert_eq!(format!("{counter:?}"), format!("{:?}", fresh.counters[at]));
         }
     }
 

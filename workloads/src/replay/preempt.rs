@@ -29,6 +29,10 @@ pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) 
     let failed = |(row, failure): &(u32, Failure)| {
         let node = name_of(*row as usize);
         match failure {
+            Failure::NoneHasToGo => {
+                let reasons = vec![format!("expected at least one victim pod on node {node:?}")];
+                FailedRecord { node, plugin: None, code: Some("Error".to_owned()), reasons }
+            }
             Failure::NoVictims => FailedRecord {
                 node,
                 plugin: None,

@@ -41,7 +41,7 @@ impl Engine {
             return Decision::Chosen(choice);
         }
         let start = self.next_start;
-        let evaluated = match &self.entries[at].plan.scope {
+        let (evaluated, missed) = match &self.entries[at].plan.scope {
             Scope::Rows { .. } => self.search_narrow(at, world, profile, pending),
             _ => {
                 let evaluated = self.search(at, world, profile, pending).evaluated;
@@ -52,7 +52,7 @@ impl Engine {
                     let rows = BitRows::new(word as usize, bits);
                     self.rows.extend(rows.map(|row| u32::try_from(row).expect("rows fit u32")));
                 }
-                evaluated
+                (evaluated, missed)
             }
         };
         if self.rows.is_empty() {
@@ -94,7 +94,13 @@ impl Engine {
             chosen = take_best(rows, totals, *settings, draws);
             probe.mark(Mark::Score);
         }
-        Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1, via_nominated: false })
+        Decision::Chosen(Choice {
+            row: chosen.0,
+            evaluated: evaluated + missed,
+            feasible,
+            ties: chosen.1,
+            via_nominated: false,
+        })
     }
 
     /// The nominated node, if plugins and extenders agree to it.

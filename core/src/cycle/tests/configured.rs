@@ -8,13 +8,15 @@ use crate::cycle::engine::{Engine, EngineSettings};
 use crate::cycle::select::{Draws, TieBreak};
 use crate::fake::{self, for_each_seed};
 use crate::framework::args::{
-    NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
+    Defaulting, InterPodAffinityArgs, NodeAffinityArgs, NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs, PluginArgs, PodTopologySpreadArgs,
 };
 use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use crate::framework::registry::Registry;
 use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
+use crate::naive::pod_topology_spread::Defaulting as NaiveDefaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
 use crate::plugins::node_resources_fit::{ScoringStrategy, Strategy};
 use crate::twin::{Twin, check_decision, naive_profile};
@@ -57,11 +59,22 @@ fn arguments(naive: &NaiveProfile) -> BTreeMap<String, PluginArgs> {
     let balanced = NodeResourcesBalancedAllocationArgs {
         resources: naive.balanced_resources.iter().map(|spec| spec.name.clone()).collect(),
     };
+    let (defaulting, default_constraints) = match &naive.spread_defaulting {
+        NaiveDefaulting::System => (Defaulting::System, Vec::new()),
+        NaiveDefaulting::List(list) => (Defaulting::List, list.clone()),
+    };
+    let spread = PodTopologySpreadArgs { default_constraints, defaulting };
+    let inter_pod = InterPodAffinityArgs {
+        hard_pod_affinity_weight: naive.inter_pod.hard_pod_affinity_weight,
+        ignore_preferred_terms_of_existing_pods: naive.inter_pod.ignore_preferred_terms_of_existing_pods,
+    };
     let affinity = NodeAffinityArgs { added_affinity: naive.added_affinity.clone() };
     BTreeMap::from([
         ("NodeResourcesFit".to_owned(), PluginArgs::NodeResourcesFit(fit)),
         ("NodeResourcesBalancedAllocation".to_owned(), PluginArgs::NodeResourcesBalancedAllocation(balanced)),
         ("NodeAffinity".to_owned(), PluginArgs::NodeAffinity(affinity)),
+        ("PodTopologySpread".to_owned(), PluginArgs::PodTopologySpread(spread)),
+        ("InterPodAffinity".to_owned(), PluginArgs::InterPodAffinity(inter_pod)),
     ])
 }
 

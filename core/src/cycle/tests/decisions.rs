@@ -31,8 +31,9 @@ fn check_some(rng: &mut Rng, twin: &mut Twin, pod_count: usize) {
     engine.set_next_start(rng.range(0..=2 * twin.cluster.nodes.len()));
     for _ in 0..pod_count {
         let class = twin.compile(&Arc::new(fake::pod(rng)));
+        let pending = twin.random_pending(rng, class);
         let chosen =
-            check_decision(twin, (&fast, &naive), &mut engine, class, (settings.tie_break, &mut draws));
+            check_decision(twin, (&fast, &naive), &mut engine, pending, (settings.tie_break, &mut draws));
         if let Some(node) = chosen {
             let pod = Arc::clone(&twin.world.class(class).input);
             twin.place(&pod, &node);

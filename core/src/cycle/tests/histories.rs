@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cycle::engine::{ClassCache, Decision, Engine, EngineSettings};
+use crate::cycle::engine::{ClassCache, Decision, Engine, EngineSettings, Pending};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::{Draws, TieBreak};
 use crate::fake::{self, Rng, for_each_seed};
@@ -51,14 +51,15 @@ impl History {
         self.classes[rng.range(0..=hot - 1)]
     }
 
-    fn check(&mut self, class: ClassId) -> Option<String> {
+    fn check(&mut self, pending: impl Into<Pending>) -> Option<String> {
+        let pending = pending.into();
         let History { twin, profile, naive, cached, uncached, .. } = self;
-        let fresh = uncached.decide(&mut twin.world, profile, class, &mut NoProbe);
+        let fresh = uncached.decide(&mut twin.world, profile, pending, &mut NoProbe);
         let mut again = cached.clone();
-        let kept = again.decide(&mut twin.world, profile, class, &mut NoProbe);
+        let kept = again.decide(&mut twin.world, profile, pending, &mut NoProbe);
         assert_eq!(kept, fresh, "with and without the cache");
         assert_eq!(again.next_start(), uncached.next_start());
-        check_decision(twin, (profile, naive), cached, class, (self.tie_break, &mut self.draws))
+        check_decision(twin, (profile, naive), cached, pending, (self.tie_break, &mut self.draws))
     }
 
     /// The decision by both engines only, which is much cheaper.
@@ -95,12 +96,11 @@ fn run(rng: &mut Rng, node_count: usize, steps: usize) {
         }
         if rng.chance(50) {
             let class = history.class(rng);
-            let chosen = history.check(class);
+            let pending = history.twin.random_pending(rng, class);
+            let chosen = history.check(pending);
             if let Some(node) = chosen {
                 let pod = Arc::clone(&history.twin.world.class(class).input);
-                if !history.twin.shares_a_port(&pod, &node) {
-                    history.twin.place(&pod, &node);
-                }
+                history.twin.place(&pod, &node);
             }
         } else if rng.chance(4) {
             burst(rng, &mut history.twin);
@@ -110,7 +110,8 @@ fn run(rng: &mut Rng, node_count: usize, steps: usize) {
         }
         for _ in 0..2 {
             let class = history.class(rng);
-            history.check(class);
+            let pending = history.twin.random_pending(rng, class);
+            history.check(pending);
         }
         for _ in 0..4 {
             let class = history.class(rng);
@@ -128,11 +129,9 @@ fn burst(rng: &mut Rng, twin: &mut Twin) {
     for _ in 0..*rng.pick(&[40, 80, 700]) {
         let at = rng.range(0..=twin.cluster.nodes.len() - 1);
         let name = twin.cluster.nodes[at].input.name.clone();
-        if !twin.shares_a_port(&pod, &name) {
-            twin.place(&pod, &name);
-            if rng.chance(97) {
-                twin.displace(twin.placed.len() - 1);
-            }
+        twin.place(&pod, &name);
+        if rng.chance(97) {
+            twin.displace(twin.placed.len() - 1);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Each plugin on its own, at each of its extension points.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::class::PodClass;
+use crate::cycle::explain::NodeExplanation;
 use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::plugin::{FilterPlugin, PreFilter, PreScore, ScorePlugin};
 use crate::framework::status::{Code, Reason};
@@ -32,6 +33,7 @@ fn for_each_case(
         for _ in 0..3 {
             let pod = Arc::new(fake::pod(rng));
             let id = twin.compile(&pod);
+            fast.plugins().iter().for_each(|plugin| plugin.prepare(&mut twin.world, id));
             check(rng, &Case { twin: &twin, class: twin.world.class(id), profile: &profile }, &fast);
         }
     });
@@ -117,24 +119,35 @@ impl Case<'_> {
         assert_eq!(ghosts, 0, "{name}: bits past the last row");
     }
 
-    fn check_scores(&self, rng: &mut Rng, name: &str, plugin: &dyn ScorePlugin) {
-        let pod = &self.class.input;
-        let all: Vec<&naive::NaiveNode> = self.twin.cluster.nodes.iter().collect();
-        let state = schedule::ScoreState::new(self.profile, &self.twin.cluster, pod, &all);
+    fn check_scores(&self, rng: &mut Rng, name: &'static str, plugin: &dyn ScorePlugin) {
+        let (cluster, pod) = (&self.twin.cluster, &self.class.input);
+        let density = *rng.pick(&[100, 100, 30]);
+        let rows: Vec<usize> = (0..cluster.nodes.len()).filter(|_| rng.chance(density)).collect();
+        let nodes: Vec<&naive::NaiveNode> = rows.iter().map(|&row| &cluster.nodes[row]).collect();
+        let state = schedule::ScoreState::new(self.profile, cluster, pod, &nodes);
         let is_skipped = schedule::skipped_scores(self.profile, pod, &state).contains(name);
         let expected = if is_skipped { PreScore::Skip } else { PreScore::Run };
-        assert_eq!(plugin.pre_score(&self.twin.world, self.class), expected, "{name}: PreScore");
-        let nodes = &self.twin.cluster.nodes;
-        let density = *rng.pick(&[100, 100, 30]);
-        let rows: Vec<usize> = (0..nodes.len()).filter(|_| rng.chance(density)).collect();
+        if !rows.is_empty() {
+            assert_eq!(plugin.pre_score(&self.twin.world, self.class), expected, "{name}: PreScore");
+        }
+        if is_skipped {
+            return;
+        }
         let ids: Vec<u32> = rows.iter().map(|&row| u32::try_from(row).expect("few rows")).collect();
         let mut scores = vec![-7; rows.len()];
         plugin.score(&self.twin.world, self.class, &ids, &mut scores);
-        let expected: Vec<i64> = rows
-            .iter()
-            .map(|&row| schedule::score(name, self.profile, &self.twin.cluster, pod, &state, &nodes[row]))
-            .collect();
-        assert_eq!(scores, expected, "{name}: raw scores");
+        if name != "PodTopologySpread" {
+            // Raw scores of spreading mean something only together.
+            let score =
+                |node: &&naive::NaiveNode| schedule::score(name, self.profile, cluster, pod, &state, node);
+            assert_eq!(scores, nodes.iter().map(score).collect::<Vec<i64>>(), "{name}: raw scores");
+        }
+        let profile = NaiveProfile { score_plugins: vec![(name, 1)], ..self.profile.clone() };
+        if let Ok(expected) = schedule::score_nodes(&profile, cluster, pod, &nodes) {
+            plugin.normalize(&self.twin.world, self.class, &ids, &mut scores);
+            let expected: Vec<i64> = expected.iter().map(|score| score.total).collect();
+            assert_eq!(scores, expected, "{name}: normalised scores");
+        }
     }
 }
 
@@ -166,44 +179,75 @@ fn filter_masks_equal_naive() {
 }
 
 #[test]
-fn raw_scores_equal_naive() {
-    for_each_case("raw_scores_equal_naive", 300, |rng, case, fast| {
+fn scores_equal_naive() {
+    for_each_case("scores_equal_naive", 300, |rng, case, fast| {
         for &(at, _) in fast.scores() {
             case.check_scores(rng, fast.name(at), fast.score(at));
         }
     });
 }
 
-/// What `replay` and `explain` show: every rejection of every node, in order.
+/// What `replay` and `explain` show: every rejection of every node, in order, and every score.
 #[test]
 fn explanations_equal_naive() {
-    for_each_seed("explanations_equal_naive", 200, |rng| {
+    for_each_seed("explanations_equal_naive", 400, |rng| {
         let count = node_count(rng);
         let mut twin = Twin::random(rng, count);
         let profile = naive_profile(rng);
         let fast = engine_profile(&profile, &mut twin.world.vocabulary);
-        let pod = Arc::new(fake::pod(rng));
-        let class = twin.compile(&pod);
-        let explanation = crate::cycle::explain::explain(&mut twin.world, &fast, class);
-        let pre_filter = schedule::run_pre_filter(&profile, &twin.cluster, &pod);
-        let state = schedule::FilterState::new(&profile, &twin.cluster, &pod);
+        let class = twin.compile(&Arc::new(fake::pod(rng)));
+        let pending = twin.random_pending(rng, class);
+        let explanation = crate::cycle::explain::explain(&mut twin.world, &fast, pending);
+        twin.world.check_counts();
+        let (pod, cluster) = (twin.naive_pod(pending), &twin.cluster);
+        let pre_filter = schedule::run_pre_filter(&profile, cluster, &pod);
         if pre_filter.rejected.is_some() {
             assert_eq!(explanation.chosen, None);
             assert!(explanation.nodes.is_empty());
             return;
         }
-        for (node, explained) in twin.cluster.nodes.iter().zip(&explanation.nodes) {
+        let search = schedule::Search::new(&profile, cluster, &pod, &pre_filter.skip);
+        for (node, explained) in cluster.nodes.iter().zip(&explanation.nodes) {
             if pre_filter.nodes.as_ref().is_some_and(|names| !names.contains(&node.input.name)) {
                 assert_eq!(explained.rejections.len(), 1);
                 continue;
             }
-            let expected: Vec<&str> =
-                schedule::all_rejections(&profile, &twin.cluster, &pod, &state, node, &pre_filter.skip)
-                    .iter()
-                    .map(|verdict| verdict.plugin)
-                    .collect();
             let actual: Vec<&str> = explained.rejections.iter().map(|r| r.plugin.as_str()).collect();
-            assert_eq!(actual, expected, "{}", node.input.name);
+            assert_eq!(actual, rejecting(&search, node), "{}", node.input.name);
+        }
+        let is_feasible = |(node, explained): (&'_ naive::NaiveNode, &NodeExplanation)| {
+            explained.is_feasible().then(|| node.input.name.clone())
+        };
+        let feasible: Vec<String> =
+            cluster.nodes.iter().zip(&explanation.nodes).filter_map(is_feasible).collect();
+        let nodes: Vec<&naive::NaiveNode> =
+            cluster.nodes.iter().filter(|node| feasible.contains(&node.input.name)).collect();
+        let Ok(scores) = schedule::score_nodes(&profile, cluster, &pod, &nodes) else { return };
+        let explained = explanation.nodes.iter().filter(|node| node.is_feasible());
+        for (expected, explained) in scores.iter().zip(explained) {
+            let weighted: BTreeMap<&str, i64> =
+                explained.scores.iter().map(|score| (fast.name(score.plugin), score.weighted)).collect();
+            assert_eq!(weighted, expected.weighted, "{}", expected.node);
+            assert_eq!(explained.total, expected.total, "{}", expected.node);
         }
     });
+}
+
+/// Who rejects a node: with the pods nominated to it, then those that do so only without them.
+fn rejecting(search: &schedule::Search<'_>, node: &naive::NaiveNode) -> Vec<&'static str> {
+    let schedule::Search { profile, cluster, pod, skip, state } = search;
+    let all = |state: &schedule::FilterState, node: &naive::NaiveNode| -> Vec<&'static str> {
+        let verdicts = schedule::all_rejections(profile, cluster, pod, state, node, skip);
+        verdicts.iter().map(|verdict| verdict.plugin).collect()
+    };
+    let (mut full_state, mut full_node) = (state.clone(), node.clone());
+    let nominated = naive::nominated::nominated_before(cluster, pod, &node.input.name);
+    nominated.iter().for_each(|other| full_state.add_pod(pod, &mut full_node, other));
+    let mut plugins = if nominated.is_empty() { Vec::new() } else { all(&full_state, &full_node) };
+    for plugin in all(state, node) {
+        if !plugins.contains(&plugin) {
+            plugins.push(plugin);
+        }
+    }
+    plugins
 }

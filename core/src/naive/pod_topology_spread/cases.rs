@@ -64,7 +64,7 @@ fn on_nodes(pod: PodInput, names: &[&str]) -> PodInput {
 fn service(text: &str) -> impl FnOnce(&mut NaiveCluster) {
     let service = ServiceInput {
         namespace: "default".to_owned(),
-        name: "s".to_owned(),
+        name: format!("of {text}"),
         selector: (text != "-").then(|| labels(text)),
     };
     |cluster| cluster.services.push(service)

@@ -1,0 +1,121 @@
+//! The tables of cases that the plain twins were written from, asked of the fast side.
+
+use std::sync::Arc;
+
+use crate::cycle::engine::{Engine, EngineSettings, Pending};
+use crate::cycle::probe::NoProbe;
+use crate::cycle::select::TieBreak;
+use crate::framework::plugin::{PreFilter, PreScore};
+use crate::framework::status::Code;
+use crate::naive;
+use crate::naive::cases::{Case, Expected, check};
+use crate::naive::schedule::Profile as NaiveProfile;
+use crate::naive::{inter_pod_affinity, pod_topology_spread, preemption};
+use crate::preemption::PreemptionArgs;
+use crate::twin::{Twin, engine_profile, plain_preemption};
+
+/// How the fast plugin filters.
+fn filter(plugin: &'static str, case: &Case) -> Expected {
+    let mut twin = Twin::of(&case.cluster);
+    let naive =
+        NaiveProfile { filter_plugins: vec![plugin], score_plugins: Vec::new(), ..case.profile.clone() };
+    let profile = engine_profile(&naive, &mut twin.world.vocabulary);
+    let class = twin.compile(&Arc::new(case.pod.clone()));
+    profile.plugins().iter().for_each(|plugin| plugin.prepare(&mut twin.world, class));
+    let (world, fast) = (&twin.world, profile.filter(profile.filters()[0]));
+    let class = world.class(class);
+    match fast.pre_filter(world, class) {
+        PreFilter::Skip => return Expected::Skip,
+        PreFilter::Reject(..) => return Expected::RejectAll,
+        PreFilter::Run | PreFilter::Nodes(_) => {}
+    }
+    let verdict = |node: &naive::NaiveNode| {
+        let mut reasons = Vec::new();
+        let row = (0..world.nodes().node_count()).find(|&row| twin.row_name(row) == node.input.name);
+        let code = fast.verdict(world, class, row.expect("the node is there"), &mut reasons);
+        let texts: Vec<_> = reasons.iter().map(|reason| reason.text(&world.vocabulary)).collect();
+        match code {
+            Code::Success => None,
+            Code::Unschedulable => Some((naive::Code::Unschedulable, texts.join(", "))),
+            _ => Some((naive::Code::UnschedulableAndUnresolvable, texts.join(", "))),
+        }
+    };
+    Expected::Verdicts(case.cluster.nodes.iter().map(verdict).collect())
+}
+
+/// How the fast plugin scores.
+fn scores(plugin: &'static str, case: &Case) -> Expected {
+    let mut twin = Twin::of(&case.cluster);
+    let naive =
+        NaiveProfile { filter_plugins: Vec::new(), score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
+    let profile = engine_profile(&naive, &mut twin.world.vocabulary);
+    let class = twin.compile(&Arc::new(case.pod.clone()));
+    profile.plugins().iter().for_each(|plugin| plugin.prepare(&mut twin.world, class));
+    let (world, fast) = (&twin.world, profile.score(profile.scores()[0].0));
+    let class = world.class(class);
+    if fast.pre_score(world, class) == PreScore::Skip {
+        return Expected::Skip;
+    }
+    let row = |node: &&naive::NaiveNode| {
+        let row = (0..world.nodes().node_count()).find(|&row| twin.row_name(row) == node.input.name);
+        u32::try_from(row.expect("the node is there")).expect("few rows")
+    };
+    let rows: Vec<u32> = case.to_score().iter().map(row).collect();
+    let mut scores = vec![0; rows.len()];
+    fast.score(world, class, &rows, &mut scores);
+    fast.normalize(world, class, &rows, &mut scores);
+    Expected::Scores(scores)
+}
+
+#[test]
+fn topology_spread_filters_as_the_cases_say() {
+    check(pod_topology_spread::cases::filter_cases(), |case| filter("PodTopologySpread", case));
+}
+
+#[test]
+fn topology_spread_scores_as_the_cases_say() {
+    check(pod_topology_spread::cases::score_cases(), |case| scores("PodTopologySpread", case));
+}
+
+#[test]
+fn pod_affinity_filters_as_the_cases_say() {
+    check(inter_pod_affinity::cases::filter_cases(), |case| filter("InterPodAffinity", case));
+}
+
+#[test]
+fn pod_affinity_scores_as_the_cases_say() {
+    check(inter_pod_affinity::cases::score_cases(), |case| scores("InterPodAffinity", case));
+}
+
+#[test]
+fn preemption_finds_what_the_cases_say() {
+    let cases = preemption::cases::cases().into_iter().filter(|case| case.offset == 0).collect();
+    preemption::cases::check(cases, |case| {
+        let mut twin = Twin::of(&case.cluster);
+        let naive = NaiveProfile { percentage_of_nodes_to_score: 100, ..NaiveProfile::default() };
+        let profile = engine_profile(&naive, &mut twin.world.vocabulary);
+        let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
+        let mut engine = Engine::new(settings);
+        let pending = asking(&mut twin, &case.pod);
+        engine.decide(&mut twin.world, &profile, pending, &mut NoProbe);
+        let preemption::PreemptionArgs { candidates_min_percent, candidates_min } = case.args;
+        let args = PreemptionArgs { candidates_min_percent, candidates_min };
+        let found = engine.preempt(&mut twin.world, &profile, pending, args);
+        let mut plain = plain_preemption(&twin, &profile, pending, &found);
+        if plain.best.is_empty() && plain.ineligible.is_none() {
+            // Whoever asked gives up the pod's own nomination then, not the engine.
+            plain.nominations_cleared = case.cleared.iter().map(|&name| name.to_owned()).collect();
+        }
+        plain
+    });
+}
+
+/// The case's pod, which may be among the nominated ones.
+fn asking(twin: &mut Twin, pod: &naive::NaivePod) -> Pending {
+    if let Some(at) = twin.cluster.nominated.iter().position(|other| other.is_same(pod)) {
+        return twin.nominated(at);
+    }
+    let class = twin.compile(&Arc::new(pod.input.clone()));
+    let nominated = pod.meta.nominated_node_name.as_ref().map(|name| twin.world.node_id(name));
+    Pending { class, pod: None, nominated }
+}
