@@ -12,6 +12,7 @@ pub mod format;
 pub mod gate;
 pub mod history;
 mod html;
+pub mod metrics;
 pub mod profile;
 pub mod site;
 pub mod stats;

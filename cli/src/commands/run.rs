@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
-use schedlab_workloads::executor::{Control, Ending, Outcome, RunSettings, run_workload};
+use schedlab_workloads::executor::{Control, Ending, Outcome, Progress, RunSettings, run_workload};
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
 use schedlab_workloads::results::{
     RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items,
@@ -19,6 +19,7 @@ use schedlab_workloads::results::{
 
 use super::select;
 use crate::args::{CacheMode, RunArgs};
+use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
 use crate::{Exit, host};
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
     let mut result = run_header(args, &gates);
@@ -44,11 +46,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         bail!("{}", broken.join("\n"));
     }
     for (at, workload) in to_run.iter().enumerate() {
-        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt);
+        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, metrics.as_ref());
         let mut merged = workload.feature_gates.clone();
         merged.extend(gates.clone());
         let peak = host::peak_rss_bytes();
         result.workloads.extend(workload_results(workload, &merged, settings(args), &outcomes, peak));
+        if let Some(metrics) = &metrics {
+            metrics.publish(&result.workloads);
+        }
         if let Some(error) = error {
             // What was measured before is written before the error ends the run.
             result.partial = true;
@@ -73,6 +78,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
     } else {
         print_summary(&result, report.as_deref());
+    }
+    if metrics.is_some() && !interrupt.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_secs(args.metrics_linger));
     }
     if !broken.is_empty() {
         bail!("{} workload(s) are broken and were not run:\n{}", broken.len(), broken.join("\n"));
@@ -189,11 +197,14 @@ fn repeat(
     workload: &ResolvedWorkload,
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
+    metrics: Option<&Metrics>,
 ) -> (Vec<Outcome>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
+    let watched = metrics.map(|metrics| metrics.watch(&bar));
+    let progress: &dyn Progress = watched.as_ref().map_or(&bar, |watched| watched);
     let mut outcomes = Vec::new();
     for _ in 0..args.repeat {
-        match run_once(args, workload, Control { interrupt, progress: &bar }) {
+        match run_once(args, workload, Control { interrupt, progress }) {
             Ok(outcome) => {
                 let is_over = outcome.ending != Ending::Completed;
                 outcomes.push(outcome);
