@@ -1,5 +1,6 @@
 //! What may be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -116,6 +117,12 @@ pub(crate) struct RunArgs {
     /// End with exit code 1 when a workload misses the threshold its file sets
     #[arg(long)]
     pub(crate) enforce_thresholds: bool,
+    /// Serve Prometheus metrics with kube-scheduler's names on this loopback address while running
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Keep serving them so many seconds after the last workload
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "metrics")]
+    pub(crate) metrics_linger: u64,
 }
 
 impl Default for RunArgs {
@@ -133,6 +140,8 @@ impl Default for RunArgs {
             out: None,
             json: false,
             enforce_thresholds: false,
+            metrics: None,
+            metrics_linger: 0,
         }
     }
 }

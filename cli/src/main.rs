@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod host;
+mod metrics;
 mod progress;
 mod table;
 

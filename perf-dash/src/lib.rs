@@ -1,12 +1,16 @@
-//! Reports of schedlab runs, for people.
+//! What runs mean: statistics, comparisons, history, reports.
 //!
 //! ```text
-//! RunResult -> render_html ---------> one HTML file: no network, opens from disk, prints
-//! explain::Report -> render_explain_html --^
+//! RunResult -> render_html                one HTML file: no network, opens from disk, prints
+//! explain::Report -> render_explain_html  the same, for one decision
+//!           -> compare, gate -> stats     better, worse, unchanged, inconclusive
+//!           -> history -> site            every run of a lab as static pages
+//!           -> metrics                    Prometheus text
+//! stacks    -> profile                    shares of plugins and extension points
 //! ```
 //!
-//! This crate only shows. It never measures, never judges (the SLO lines and thresholds come
-//! judged in the result) and never reads a clock, so the same result gives the same page.
+//! This crate never measures and never reads a clock: the same input gives the same verdict and the
+//! same page.
 
 pub mod compare;
 mod explain_html;
@@ -14,6 +18,7 @@ pub mod format;
 pub mod gate;
 pub mod history;
 mod html;
+pub mod metrics;
 pub mod profile;
 pub mod site;
 pub mod stats;

@@ -146,6 +146,7 @@ fn variant(text: &str, all: &str) -> Result<Variant> {
         ("--out", parsed.run.out.is_some()),
         ("--json", parsed.run.json),
         ("--enforce-thresholds", parsed.run.enforce_thresholds),
+        ("--metrics", parsed.run.metrics.is_some()),
     ];
     if let Some((flag, _)) = taken.iter().find(|(_, is_set)| *is_set) {
         bail!("--variant {name:?}: {flag} is the same for all variants; give it to `schedlab ab` itself");

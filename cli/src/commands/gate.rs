@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
 use schedlab_perf_dash::gate::{REFERENCE_STEPS, instruction_rows, read_counts, reference_kernel, score};
-use schedlab_perf_dash::stats::{SAMPLES_MIN, abba_order, median};
+use schedlab_perf_dash::stats::{SAMPLES_MIN, abba_order};
 use schedlab_workloads::results::{RunResult, Stage, Status, WorkloadResult, write_atomic};
 use schedlab_workloads::suites;
 
@@ -54,7 +54,7 @@ pub(crate) struct GateArgs {
     /// Rounds (A B B A, a process each); fewer when the time is up
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Repeats within a process, whose median is one sample
+    /// Repeats within a process, the best of which is one sample
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// Stop after so many seconds of wall-clock rounds, once there are enough for a verdict
@@ -94,7 +94,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
             notes.extend(score_note(workload, head, &samples.steps_per_s, args.seed));
         }
         notes.push(format!(
-            "wall clock: {} round(s) of two processes a build, order from seed {}, a sample is the median of {} repeat(s)",
+            "wall clock: {} round(s) of two processes a build, order from seed {}, a sample is the best of {} repeat(s)",
             samples.rounds, args.seed, args.repeat
         ));
     }
@@ -127,6 +127,9 @@ fn builds(args: &GateArgs) -> Result<(Build, Build)> {
     };
     Ok((Build::of_revision(base, &args.work, needs_binary)?, head))
 }
+
+/// A change must be this unlikely to be chance, by the rank test: reached from eight rounds on.
+const GATE_LEVEL: f64 = 0.01;
 
 /// What the runs of one build measured of one workload, a value a process.
 #[derive(Debug, Default)]
@@ -215,11 +218,10 @@ fn reference_rate() -> f64 {
 
 impl Samples {
     fn take(&mut self, workload: &WorkloadResult) {
-        let repeats = workload
-            .repeats
-            .as_ref()
-            .map(|repeats| repeats.runs.iter().map(|run| run.throughput.total).collect::<Vec<_>>());
-        self.throughput.push(repeats.map_or(workload.throughput.total, |totals| median(&totals)));
+        // The best repeat, not the middle one: other programs only ever make a run slower.
+        let repeats = workload.repeats.iter().flat_map(|repeats| &repeats.runs);
+        let best = repeats.map(|run| run.throughput.total).fold(workload.throughput.total, f64::max);
+        self.throughput.push(best);
         self.scheduled.push(workload.pods.scheduled);
         if let Some(latency) = workload.latency_us.get(&Stage::SchedulingCycle) {
             self.cycle_mean_us.push(latency.mean);
@@ -240,7 +242,8 @@ fn throughput_rows(
     let row = |metric, base: &[f64], head: &[f64]| {
         Row::from_samples(workload, metric, (base, head), Pairing::Rounds, fences.of(workload), seed)
     };
-    let mut throughput = row(Metric::throughput(), &base.throughput, &head.throughput);
+    let mut throughput =
+        row(Metric::throughput(), &base.throughput, &head.throughput).needing_p_below(GATE_LEVEL);
     if let Some(trouble) = base.trouble.as_ref().or(head.trouble.as_ref()) {
         throughput = throughput.not_comparable(format!("not comparable: {trouble}"));
     } else if base.scheduled != head.scheduled {

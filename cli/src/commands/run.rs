@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use schedlab_core::cycle::engine::ClassCache;
@@ -12,7 +12,9 @@ use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
-use schedlab_workloads::executor::{ConfigFile, Control, Ending, Outcome, RunSettings, run_workload};
+use schedlab_workloads::executor::{
+    ConfigFile, Control, Ending, Outcome, Progress, RunSettings, run_workload,
+};
 use schedlab_workloads::resolve::{
     ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
 };
@@ -24,6 +26,7 @@ use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::select;
 use crate::args::{CacheMode, RunArgs};
+use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
 use crate::{Exit, host};
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config.as_ref(), &gates);
@@ -53,11 +57,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         bail!("{}", broken.join("\n"));
     }
     for (at, workload) in to_run.iter().enumerate() {
-        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt);
+        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, metrics.as_ref());
         let mut merged = workload.feature_gates.clone();
         merged.extend(gates.clone());
         let peak = host::peak_rss_bytes();
         result.workloads.extend(workload_results(workload, &merged, settings(args), &outcomes, peak));
+        if let Some(metrics) = &metrics {
+            metrics.publish(&result.workloads);
+        }
         if let Some(error) = error {
             // What was measured before is written before the error ends the run.
             result.partial = true;
@@ -82,6 +89,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
     } else {
         print_summary(&result, report.as_deref());
+    }
+    if metrics.is_some() && !interrupt.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_secs(args.metrics_linger));
     }
     if !broken.is_empty() {
         bail!("{} workload(s) are broken and were not run:\n{}", broken.len(), broken.join("\n"));
@@ -217,14 +227,17 @@ fn repeat(
     workload: &ResolvedWorkload,
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
+    metrics: Option<&Metrics>,
 ) -> (Vec<Outcome>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
+    let watched = metrics.map(|metrics| metrics.watch(&bar));
+    let progress: &dyn Progress = watched.as_ref().map_or(&bar, |watched| watched);
     let registry = Registry::new_in_tree();
     let config_file = match args.scheduler_config {
         Some(_) => ConfigFile::Watched,
         None => ConfigFile::Fixed,
     };
-    let control = Control { interrupt, progress: &bar, registry: &registry, config_file };
+    let control = Control { interrupt, progress, registry: &registry, config_file };
     let mut outcomes = Vec::new();
     for _ in 0..args.repeat {
         match run_once(args, workload, control) {

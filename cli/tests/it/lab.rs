@@ -211,3 +211,32 @@ fn the_site_is_served_on_loopback_and_follows_the_history() {
     assert!(server.wait().expect("it ends").success());
     reader.join().expect("read to the end");
 }
+
+#[test]
+fn metrics_are_served_while_a_run_lingers() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let folder = Folder::new();
+    let args = ["run", "--filter", SMALL, "--json", "--metrics", "127.0.0.1:0", "--metrics-linger", "20"];
+    let mut run = crate::support::command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
+    let mut said = BufReader::new(run.stderr.take().expect("piped")).lines();
+    let address = said.by_ref().map_while(Result::ok).find_map(|line| {
+        Some(line.strip_prefix("schedlab: metrics on http://")?.strip_suffix("/metrics")?.to_owned())
+    });
+    let address = address.expect("it says where");
+    // The result is printed when everything is measured; the metrics then have it too.
+    let mut stdout = BufReader::new(run.stdout.take().expect("piped"));
+    let mut first = String::new();
+    stdout.read_line(&mut first).expect("the result begins");
+    let mut stream = std::net::TcpStream::connect(&address).expect("connects");
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    run.kill().expect("it lingers");
+    run.wait().expect("it ends");
+    let wanted = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 50";
+    assert!(text.contains(wanted), "{text}");
+    assert!(text.contains("scheduler_pod_scheduling_sli_duration_seconds_bucket{le=\"0.01\"}"), "{text}");
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--metrics", "0.0.0.0:0"])
+        .ends_with(2)
+        .complains("only loopback addresses");
+}

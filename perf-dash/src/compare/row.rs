@@ -172,6 +172,19 @@ impl Row {
         Row { verdict: Verdict::Inconclusive, more_needed: None, note: Some(why), ..self }
     }
 
+    /// The same row, with a change believed only if the rank test agrees at this level. The interval
+    /// of a handful of samples is narrower than it should be; a gate that many rows pass through
+    /// needs the second witness.
+    #[must_use]
+    pub fn needing_p_below(mut self, level: f64) -> Row {
+        let is_change = matches!(self.verdict, Verdict::Better | Verdict::Worse);
+        if is_change && self.p.is_some_and(|p| level <= p) {
+            self.verdict = Verdict::Inconclusive;
+            self.more_needed = Some(self.base_samples.min(self.head_samples).max(1));
+        }
+        self
+    }
+
     /// The change as people write it: `+3.1 %`.
     #[must_use]
     pub fn change(&self) -> String {

@@ -184,3 +184,18 @@ fn text_that_is_markup_stays_text() {
     assert!(junit(&comparison).contains("name=\"a&lt;b&gt;|&quot;&amp; \""));
     assert!(markdown(&comparison).contains("a<b>\\|\"&"));
 }
+
+#[test]
+fn a_change_that_the_rank_test_doubts_is_an_open_question() {
+    let rates = |rate: f64, count: u32| (0..count).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
+    let row = |count: u32| {
+        let (base, head) = (rates(1000.0, count), rates(900.0, count));
+        let fence = crate::stats::Fence::given(0.02);
+        Row::from_samples("T/W", Metric::throughput(), (&base, &head), Pairing::Rounds, fence, 1)
+            .needing_p_below(0.01)
+    };
+    // Seven rounds, all slower, happen by chance once in 64: not rare enough. Eight, once in 128.
+    let few = row(14);
+    assert_eq!((few.verdict, few.more_needed), (Verdict::Inconclusive, Some(14)));
+    assert_eq!(row(16).verdict, Verdict::Worse);
+}

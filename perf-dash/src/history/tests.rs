@@ -163,3 +163,51 @@ fn the_noise_of_a_revision_becomes_its_fence() {
     }
     assert!(fences(&records, 0.001).is_empty());
 }
+
+/// Upstream: kubernetes/perf-tests, perfdash/config.go `benchmarkDescriptions` (files whose name
+/// begins with `OutputFilePrefix_Name`, the metric's name taken from the rest) and perfdash/parser.go
+/// `parsePerfData` (a `version`, equal in all files of a build, and `dataItems` of data, unit and
+/// labels; an item is shown under its label set).
+#[test]
+fn perf_dash_reads_our_files_by_its_own_rules() {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct PerfData {
+        version: String,
+        data_items: Vec<Item>,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Item {
+        data: BTreeMap<String, f64>,
+        unit: String,
+        labels: BTreeMap<String, String>,
+    }
+
+    let folder = Folder::new();
+    let mut other = workload("Affinity/W", &[50.0]);
+    other.suite = "affinity".to_owned();
+    let measured = run("2026-11-15T12:00:00Z", vec![workload("Basic/W", &[680.0]), other]);
+    let files = write_data_items(&folder.0, &measured).unwrap();
+    assert_eq!(files.len(), 2, "a file a suite");
+    let mut versions = BTreeSet::new();
+    for file in &files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let rest = name.strip_prefix("BenchmarkPerfScheduling_benchmark_").expect(&name);
+        let (suite, date) = rest.strip_suffix(".json").expect(&name).split_once('_').expect(&name);
+        assert!(["quick", "affinity"].contains(&suite), "{name}");
+        assert_eq!(date, "2026-11-15T12:00:00Z");
+        let data: PerfData = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        versions.insert(data.version);
+        let label_sets: BTreeSet<Vec<String>> =
+            data.data_items.iter().map(|item| item.labels.keys().cloned().collect()).collect();
+        assert_eq!(label_sets.len(), 1, "every item has the same labels: {label_sets:?}");
+        let series: BTreeSet<&BTreeMap<String, String>> =
+            data.data_items.iter().map(|item| &item.labels).collect();
+        assert_eq!(series.len(), data.data_items.len(), "no two items are shown as one");
+        assert!(data.data_items.iter().all(|item| !item.data.is_empty() && !item.unit.is_empty()));
+    }
+    assert_eq!(versions, BTreeSet::from(["v1".to_owned()]));
+}

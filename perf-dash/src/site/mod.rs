@@ -22,9 +22,10 @@ mod parts;
 mod scaling;
 mod workload;
 
+use std::fs;
 use std::path::Path;
 
-use schedlab_workloads::results::{ResultError, write_atomic};
+use schedlab_workloads::results::ResultError;
 
 use crate::history::Record;
 use model::Lab;
@@ -67,8 +68,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Not synced to disk, as results are: a site of thousands of files can be made again.
     fn file(&self, name: &str, content: &[u8]) -> Result<(), ResultError> {
-        write_atomic(&self.out.join(name), content)
+        let path = self.out.join(name);
+        if let Some(parent) = path.parent() {
+            let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        fs::write(&path, content).map_err(|source| ResultError::Write { path, source })
     }
 
     fn page(&mut self, name: &str, page: maud::Markup) -> Result<(), ResultError> {

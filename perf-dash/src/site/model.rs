@@ -38,8 +38,10 @@ impl<'a> Lab<'a> {
     pub(super) fn new(records: &'a [Record]) -> Lab<'a> {
         let mut by_name: BTreeMap<String, Vec<(usize, &'a Point)>> = BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
+            let mut parts: BTreeMap<&str, u32> = BTreeMap::new();
+            record.points.iter().for_each(|point| *parts.entry(&point.name).or_default() += 1);
             for point in &record.points {
-                by_name.entry(line_name(record, point)).or_default().push((at, point));
+                by_name.entry(line_name(point, parts[point.name.as_str()])).or_default().push((at, point));
             }
         }
         let mut slugs = Slugs::default();
@@ -88,10 +90,10 @@ impl<'a> Lab<'a> {
     }
 }
 
-fn line_name(record: &Record, point: &Point) -> String {
-    let twins = record.points.iter().filter(|other| other.name == point.name).count();
+/// The workload's name, with the collector's where a run measured `parts` parts of it.
+fn line_name(point: &Point, parts: u32) -> String {
     match &point.collector {
-        Some(collector) if 1 < twins => format!("{}/{collector}", point.name),
+        Some(collector) if 1 < parts => format!("{}/{collector}", point.name),
         _ => point.name.clone(),
     }
 }
