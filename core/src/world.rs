@@ -37,6 +37,8 @@ pub struct World {
     storage: Storage,
     /// Taken for pods that are assumed.
     volumes_of_pods: FxHashMap<PodUid, VolumeDecision>,
+    /// How many placed pods have which priority, lowest first.
+    priorities: Vec<(i32, usize)>,
     thoughts: Thoughts,
 }
 
@@ -257,6 +259,7 @@ impl World {
     /// Puts a pod on a node and counts it there.
     pub fn place(&mut self, pod: PodId, node: NodeId) {
         self.pods.attach(pod, node);
+        self.count_priority(self.pods.get(pod).class, 1);
         if let Some(row) = self.nodes.row_of(node) {
             let id = self.pods.get(pod).class;
             let class = self.classes.get(id);
@@ -271,12 +274,35 @@ impl World {
         let row = *self.pods.get(pod);
         let node = row.node().expect("only a placed pod can be displaced");
         self.pods.detach(pod);
+        self.count_priority(row.class, -1);
         if let Some(at) = self.nodes.row_of(node) {
             let class = self.classes.get(row.class);
             self.nodes.remove_pod(at, class);
             self.topology.on_placed(at, row.class, -1, &self.nodes);
             self.storage.remove_pod(node, class);
         }
+    }
+
+    fn count_priority(&mut self, class: ClassId, change: isize) {
+        let priority = self.classes.get(class).priority;
+        let at = match self.priorities.binary_search_by_key(&priority, |&(priority, _)| priority) {
+            Ok(at) => at,
+            Err(at) => {
+                self.priorities.insert(at, (priority, 0));
+                at
+            }
+        };
+        let count = &mut self.priorities[at].1;
+        *count = count.checked_add_signed(change).expect("a pod is counted in before it is counted out");
+        if *count == 0 {
+            self.priorities.remove(at);
+        }
+    }
+
+    /// The lowest priority of a placed pod.
+    #[must_use]
+    pub fn lowest_priority(&self) -> Option<i32> {
+        self.priorities.first().map(|&(priority, _)| priority)
     }
 
     /// Lets plugins see one pod of a class more on a row (`sign` 1), or one less (-1), until

@@ -238,8 +238,9 @@ impl Engine {
         self.entries[at].refresh(world, profile);
         self.reserve(world, pending);
         let Engine { entries, reserved, has_reserved, potential, dry_run, draws, settings, .. } = self;
-        let preemptor = Preemptor { profile, plan: &entries[at].plan, pending };
-        potential_rows(world, preemptor, has_reserved.then_some(&*reserved), potential);
+        let reserved = has_reserved.then_some(&*reserved);
+        let preemptor = Preemptor { profile, plan: &entries[at].plan, pending, reserved };
+        potential_rows(world, preemptor, potential);
         let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
         let nominated = row.map(|row| {
             let is_potential = potential.contains(row);

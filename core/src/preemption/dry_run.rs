@@ -2,7 +2,6 @@
 
 use crate::cycle::engine::suppose_nominated;
 use crate::cycle::entry::run_filters;
-use crate::cycle::verdict::first_rejection;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
 use crate::ids::{ClassId, PodId, PodUid};
@@ -89,15 +88,14 @@ impl DryRun {
         preemptor: Preemptor<'_>,
         row: usize,
     ) -> Result<Candidate, Failure> {
-        let Preemptor { profile, plan, pending } = preemptor;
-        self.find_victims(world, world.class(pending.class).priority, row);
+        self.find_victims(world, world.class(preemptor.pending.class).priority, row);
         if self.victims.is_empty() {
             return Err(Failure::NoVictims);
         }
         for victim in &self.victims {
             world.suppose(row, victim.class, -1);
         }
-        if let Some(rejection) = first_rejection(world, profile, plan, row, pending) {
+        if let Some(rejection) = preemptor.first_rejection(world, row) {
             return Err(Failure::Rejected(rejection));
         }
         self.victims.sort_by_key(|victim| (std::cmp::Reverse(victim.priority), victim.started_s, victim.uid));
@@ -182,8 +180,8 @@ impl DryRun {
             run_filters(world, profile, class, &self.filters, row / WORD_BITS, &mut words);
             words[0] != 0
         };
-        let mark = suppose_nominated(world, row, pending);
-        if world.supposed() > mark {
+        if preemptor.is_reserved(row) {
+            let mark = suppose_nominated(world, row, pending);
             let fits = passes(world);
             world.undo_to(mark);
             if !fits {

@@ -14,7 +14,7 @@ mod dry_run;
 
 use crate::cycle::engine::Pending;
 use crate::cycle::plan::{Plan, Scope};
-use crate::cycle::verdict::{FirstRejection, first_rejection};
+use crate::cycle::verdict::{FirstRejection, first_rejection, rejections};
 use crate::framework::profile::Profile;
 use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
@@ -102,6 +102,23 @@ pub(crate) struct Preemptor<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) plan: &'a Plan,
     pub(crate) pending: Pending,
+    /// Rows on which nominated pods hold room against the pod.
+    pub(crate) reserved: Option<&'a NodeMask>,
+}
+
+impl Preemptor<'_> {
+    /// Who rejects a row first, as the world is.
+    fn first_rejection(&self, world: &mut World, row: usize) -> Option<FirstRejection> {
+        let Preemptor { profile, plan, pending, .. } = *self;
+        if self.is_reserved(row) {
+            return first_rejection(world, profile, plan, row, pending);
+        }
+        rejections(world, profile, plan, pending.class, row).next()
+    }
+
+    fn is_reserved(&self, row: usize) -> bool {
+        self.reserved.is_some_and(|rows| rows.contains(row))
+    }
 }
 
 /// Why a pod may not preempt. `nominated` is how its nominated node was rejected.
@@ -126,15 +143,9 @@ pub(crate) fn why_ineligible(
     world.pods().on_node(node).any(is_leaving).then_some(VICTIMS_LEAVING)
 }
 
-/// The rows whose first rejection says that evictions might help. `reserved` are the rows on which
-/// nominated pods hold room against the pod.
-pub(crate) fn potential_rows(
-    world: &mut World,
-    preemptor: Preemptor<'_>,
-    reserved: Option<&NodeMask>,
-    potential: &mut NodeMask,
-) {
-    let Preemptor { profile, plan, pending } = preemptor;
+/// The rows whose first rejection says that evictions might help.
+pub(crate) fn potential_rows(world: &mut World, preemptor: Preemptor<'_>, potential: &mut NodeMask) {
+    let Preemptor { profile, plan, pending, reserved } = preemptor;
     let node_count = world.nodes().node_count();
     potential.reset(node_count);
     let mut left = match &plan.scope {

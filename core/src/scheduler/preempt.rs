@@ -9,6 +9,7 @@ use crate::cycle::engine::Pending;
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::{Nomination, Request};
 use crate::ids::{PodId, PodUid};
+use crate::input::PreemptionPolicy;
 use crate::preemption::{PreemptionArgs, nominations_to_clear};
 use crate::queue::ProfileNumber;
 
@@ -29,6 +30,12 @@ impl Scheduler {
     fn preempt(&mut self, pod: PodId, profile: ProfileNumber, args: PreemptionArgs) -> Nomination {
         let Scheduler { world, engine, parts, .. } = self;
         let row = world.pods().get(pod);
+        let class = world.class(row.class);
+        if world.lowest_priority().is_none_or(|lowest| lowest >= class.priority) {
+            // Nobody could be evicted, on whatever node.
+            let may_preempt = class.input.preemption != PreemptionPolicy::Never;
+            return if may_preempt { Nomination::Clear } else { Nomination::Keep };
+        }
         let pending = Pending { class: row.class, pod: Some(row.uid), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
         let found = engine.preempt(world, profile, pending, args);
