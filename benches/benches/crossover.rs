@@ -55,10 +55,10 @@ fn main() {
     println!(" nodes  ways      inline    parallel    measured  ratio [95 %]            A/A");
     let mut cells = Vec::new();
     for &node_count in size.node_counts {
-        let cluster = WarmCluster::new(node_count, 100);
+        let mut cluster = WarmCluster::new(node_count, 100);
         for &parallelism in size.parallelism {
             // As the runtime does: the loop runs inside the pool it hands chunks to.
-            let cell = pool.install(|| measure(&cluster, parallelism, &size));
+            let cell = pool.install(|| measure(&mut cluster, parallelism, &size));
             println!("{:>6} {:>5} {cell}", node_count, parallelism);
             cells.push((node_count, parallelism, cell));
         }
@@ -148,7 +148,7 @@ impl std::fmt::Display for Cell {
     }
 }
 
-fn measure(cluster: &WarmCluster, parallelism: usize, size: &Size) -> Cell {
+fn measure(cluster: &mut WarmCluster, parallelism: usize, size: &Size) -> Cell {
     let ways = [Ways::Inline, Ways::Parallel, Ways::Measured(now_ns), Ways::Inline];
     let mut engines =
         ways.map(|ways| Engine::new(EngineSettings { ways, parallelism, ..reference_settings() }));
@@ -171,7 +171,7 @@ fn measure(cluster: &WarmCluster, parallelism: usize, size: &Size) -> Cell {
 
 /// Lets every engine decide often enough to have tried both ways, asserts that all decide alike,
 /// and returns how many decisions make a sample.
-fn warm_up(cluster: &WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usize {
+fn warm_up(cluster: &mut WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usize {
     const DECISIONS: usize = 24;
     for turn in 0..DECISIONS {
         let chosen = engines.each_mut().map(|engine| decide(cluster, engine));
@@ -186,8 +186,8 @@ fn warm_up(cluster: &WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usi
     usize::try_from(wanted).unwrap_or(1).clamp(1, 1000)
 }
 
-fn decide(cluster: &WarmCluster, engine: &mut Engine) -> usize {
+fn decide(cluster: &mut WarmCluster, engine: &mut Engine) -> usize {
     let class = cluster.class(PodKind::Plain);
-    let decision = engine.decide(black_box(&cluster.world), &cluster.profile, class, &mut NoProbe);
+    let decision = engine.decide(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
     schedlab_benches::check::chosen_row(&decision)
 }

@@ -116,7 +116,7 @@ fn run_cycles(cluster: &mut WarmCluster, kind: PodKind, settings: EngineSettings
     let mut engine = Engine::new(EngineSettings { seed: SEED, ..settings });
     // All of the rotation is known before the clock runs: a warm cache, and grown scratch memory.
     for _ in 0..64 {
-        let _ = engine.decide(&cluster.world, &cluster.profile, class, &mut NoProbe);
+        let _ = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
     }
     let mut spent = Duration::ZERO;
     let mut left = usize::try_from(count).unwrap_or(usize::MAX);
@@ -124,7 +124,8 @@ fn run_cycles(cluster: &mut WarmCluster, kind: PodKind, settings: EngineSettings
         let batch = left.min(SPARE_PODS / 2);
         let start = Instant::now();
         for &pod in &spare[..batch] {
-            let decision = engine.decide(black_box(&cluster.world), &cluster.profile, class, &mut NoProbe);
+            let decision =
+                engine.decide(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
             cluster.place(pod, chosen_row(&decision));
         }
         spent += start.elapsed();
@@ -132,7 +133,7 @@ fn run_cycles(cluster: &mut WarmCluster, kind: PodKind, settings: EngineSettings
             cluster.world.displace(pod);
         }
         for _ in 0..64 {
-            let _ = engine.decide(&cluster.world, &cluster.profile, class, &mut NoProbe);
+            let _ = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
         }
         left -= batch;
     }

@@ -115,10 +115,11 @@ fn run_score((cluster, plugin, rows, mut scores): (WarmCluster, &'static str, Ve
 }
 
 fn cycle_input(kind: PodKind, class_cache: ClassCache) -> (WarmCluster, PodKind, Engine) {
-    let cluster = WarmCluster::new(NODE_COUNT, 0);
+    let mut cluster = WarmCluster::new(NODE_COUNT, 0);
+    let class = cluster.class(kind);
     let mut engine = Engine::new(EngineSettings { class_cache, ..reference_settings() });
     for _ in 0..DECISIONS {
-        let _ = engine.decide(&cluster.world, &cluster.profile, cluster.class(kind), &mut NoProbe);
+        let _ = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
     }
     (cluster, kind, engine)
 }
@@ -128,7 +129,7 @@ fn run_cycle((mut cluster, kind, mut engine): (WarmCluster, PodKind, Engine)) ->
     let class = cluster.class(kind);
     let mut sum = 0;
     for turn in 0..DECISIONS {
-        let decision = engine.decide(black_box(&cluster.world), &cluster.profile, class, &mut NoProbe);
+        let decision = engine.decide(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
         let row = chosen_row(&decision);
         cluster.place(cluster.spare(kind)[turn], row);
         sum += row;

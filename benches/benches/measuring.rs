@@ -176,8 +176,12 @@ impl Stepped {
             let now_ns = monotonic_ns();
             for _ in 0..Self::STEPS {
                 self.uids += 1;
-                let update =
-                    PodUpdate { uid: PodUid(self.uids), class: self.class, node: None, created_ns: now_ns };
+                let update = PodUpdate {
+                    uid: PodUid(self.uids),
+                    class: self.class,
+                    created_ns: now_ns,
+                    ..PodUpdate::default()
+                };
                 self.scheduler.on_pod(update, now_ns);
             }
             let start = Instant::now();

@@ -104,7 +104,7 @@ fn weigh(node_count: usize, pod_count: usize) -> Weight {
     let (with_nodes, own_nodes) = (live(), scheduler.memory_bytes());
     let class = scheduler.compile(&Arc::new(PodKind::Plain.spec()));
     for uid in 1..=pod_count as u64 {
-        let update = PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid };
+        let update = PodUpdate { uid: PodUid(uid), class, created_ns: uid, ..PodUpdate::default() };
         scheduler.on_pod(update, uid);
     }
     assert_eq!(scheduler.counts().queued, pod_count);
@@ -128,7 +128,7 @@ fn count_allocations(class_cache: ClassCache) -> (usize, usize) {
     for turn in 0..TURNS {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         for &pod in &spare {
-            let decision = engine.decide(&cluster.world, &cluster.profile, class, &mut NoProbe);
+            let decision = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
             cluster.place(pod, chosen_row(&decision));
         }
         for &pod in &spare {

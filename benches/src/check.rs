@@ -48,8 +48,8 @@ pub fn assert_decides_like_reference(cluster: &WarmCluster, kind: PodKind, setti
     let class = cluster.class(kind);
     let (mut tested, mut reference) = (Engine::new(settings), Engine::new(reference_settings()));
     for turn in 0..PLACEMENTS {
-        let decision = tested.decide(&cluster.world, &cluster.profile, class, &mut NoProbe);
-        let expected = reference.decide(&cluster.world, &cluster.profile, class, &mut NoProbe);
+        let decision = tested.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
+        let expected = reference.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
         assert_eq!(decision, expected, "{} pod {turn}", kind.name());
         cluster.place(cluster.spare(kind)[turn], chosen_row(&decision));
     }
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn the_reference_engine_decides_like_naive() {
         for percentage in [0, 100] {
-            let cluster = WarmCluster::new(130, percentage);
+            let mut cluster = WarmCluster::new(130, percentage);
             let naive = crate::cluster::naive_twin(&cluster.world);
             for kind in PodKind::ALL {
                 let settings = EngineSettings { tie_break: TieBreak::First, ..reference_settings() };
                 let mut engine = Engine::new(settings);
-                let decision =
-                    engine.decide(&cluster.world, &cluster.profile, cluster.class(kind), &mut NoProbe);
+                let class = cluster.class(kind);
+                let decision = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
                 let expected = decide_naively(&naive, kind, percentage);
                 let node = cluster.world.nodes().columns().id[chosen_row(&decision)];
                 assert_eq!(Some(cluster.world.node_name(node)), expected.as_deref(), "{}", kind.name());

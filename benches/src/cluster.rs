@@ -57,7 +57,7 @@ impl WarmCluster {
             for _ in 0..SPARE_PODS {
                 uids += 1;
                 let uid = PodUid(uids);
-                scheduler.on_pod(PodUpdate { uid, class, node: None, created_ns: uids }, uids);
+                scheduler.on_pod(PodUpdate { uid, class, created_ns: uids, ..PodUpdate::default() }, uids);
                 spare_uids.push(uid);
             }
         }
@@ -171,6 +171,7 @@ impl Builder {
             class: self.scheduler.compile(pod),
             node: Some(self.scheduler.node_id(&node_name(node))),
             created_ns: self.uids,
+            ..PodUpdate::default()
         };
         self.scheduler.on_pod(update, self.uids);
         uid

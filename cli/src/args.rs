@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show what a suite or config file contains and what of it can run
     List(ListArgs),
+    /// Show why a pod goes where it goes: every node's verdict and scores, and the choice
+    Explain(ExplainArgs),
     /// Compare the engine with decisions recorded from the real kube-scheduler
     Replay(ReplayArgs),
 }
@@ -134,6 +136,66 @@ pub(crate) struct ReplayArgs {
     /// How many differences of each file to print in full
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) show: usize,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// Manifests of the cluster, as `kubectl get nodes,pods,... -A -o yaml` (or json) prints them: a
+    /// file, a folder, or - for standard input; may be given several times
+    #[arg(long, value_name = "FILE|DIR", num_args = 1.., conflicts_with_all = ["config", "suite", "op"])]
+    pub(crate) cluster: Vec<PathBuf>,
+    /// The pod, pending or on a node, among the manifests of --cluster
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "pod_file")]
+    pub(crate) pod: Option<String>,
+    /// A file with the pod, or with a controller that has a pod template
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pod_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// The op of the workload, from 0, before which to ask [default: the measured createPods]
+    #[arg(long, value_name = "N")]
+    pub(crate) op: Option<usize>,
+    /// Seed of the workload's random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How to print it
+    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) output: OutputFormat,
+    /// Also write one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Only nodes whose names match this regular expression
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) nodes: Option<String>,
+    /// Only nodes that this plugin rejected first
+    #[arg(long, value_name = "PLUGIN", conflicts_with = "feasible")]
+    pub(crate) rejected_by: Option<String>,
+    /// Only nodes that pass all filters
+    #[arg(long)]
+    pub(crate) feasible: bool,
+    /// total, name, or the name of a plugin that scores
+    #[arg(long, value_name = "KEY", default_value = "total")]
+    pub(crate) sort: String,
+    /// How many nodes to show, 0 for all [default: 10 in a table, all in JSON]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  kubectl get nodes,pods,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml
+  schedlab explain --cluster cluster.yaml --pod shop/web-7d4
+  schedlab explain --cluster cluster.yaml --pod-file web.yaml --html why.html
+  schedlab explain --cluster cluster.yaml --pod shop/web-7d4 --rejected-by TaintToleration --limit 0
+  schedlab explain --suite quick --filter '^PlainPods/5000Nodes_50000Pods$' --sort ImageLocality
+  kubectl get nodes,pods -A -o json | schedlab explain --cluster - --pod shop/web-7d4 --output json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Text for people
+    Table,
+    /// One document, schedlab-explain/v1
+    Json,
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         None => commands::run::run(&args::RunArgs::default()),
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::List(args)) => commands::list::list(&args),
+        Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
     };
     match result {

@@ -17,6 +17,7 @@ pub mod clock;
 pub mod convert;
 pub mod defaults;
 pub mod embedded;
+pub mod extender;
 mod interner;
 pub mod runtime;
 pub mod selector;

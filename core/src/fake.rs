@@ -5,6 +5,9 @@
 //! nodes without memory, and mixes occur that a fixed rate for each feature would never show.
 //! Names, keys and values come from small pools, so that things meet.
 
+mod rules;
+mod volumes;
+
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,6 +20,8 @@ use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strate
 use crate::naive::schedule::Profile;
 use crate::naive::{NaiveCluster, NaiveNode};
 use crate::quantity::Quantity;
+
+pub use volumes::storage;
 
 /// Names a seed for replay.
 const SEED_VARIABLE: &str = "SCHEDLAB_SEED";
@@ -54,9 +59,29 @@ pub enum Feature {
     EmptyNodes,
     CrowdedNodes,
     OvercommittedNodes,
+    Hostnames,
+    PodLabels,
+    PodAffinity,
+    PodAntiAffinity,
+    PreferredPodAffinity,
+    PreferredPodAntiAffinity,
+    Namespaces,
+    HardSpread,
+    SoftSpread,
+    SpreadPolicies,
+    MatchLabelKeys,
+    Services,
+    Owners,
+    TerminatingPods,
+    NominatedPods,
+    DisruptionBudgets,
+    Claims,
+    EphemeralVolumes,
+    InlineDisks,
+    DeclaredFeatures,
 }
 
-const FEATURE_COUNT: usize = Feature::OvercommittedNodes as usize + 1;
+const FEATURE_COUNT: usize = Feature::DeclaredFeatures as usize + 1;
 
 /// A small seeded generator (splitmix64), with the seed's rates of features.
 #[derive(Clone, Debug)]
@@ -72,6 +97,13 @@ impl Rng {
         let mut rng = Rng { state: seed, rates_percent: [0; FEATURE_COUNT] };
         rng.rates_percent = [(); FEATURE_COUNT].map(|()| *rng.pick(&RATES_PERCENT));
         rng
+    }
+
+    /// Uses these features often, whatever the seed drew: for tests of what needs them together.
+    pub fn favor(&mut self, features: &[Feature]) {
+        for feature in features {
+            self.rates_percent[*feature as usize] = 70;
+        }
     }
 
     /// The next number.
@@ -133,13 +165,26 @@ pub fn for_each_seed(name: &str, count: u64, check: impl Fn(&mut Rng)) {
     }
 }
 
-/// A cluster with some pods on its nodes, fitting or not.
+pub use rules::{add_nominations, add_objects, identified};
+
+/// A cluster with some pods on its nodes, fitting or not, named `p0`, `p1` and so on, with objects
+/// around them and pods that wait for room.
 pub fn cluster(rng: &mut Rng, node_count: RangeInclusive<usize>) -> NaiveCluster {
     let mut cluster = NaiveCluster::new(nodes(rng, node_count));
+    for object in storage(rng) {
+        cluster.storage.put(object);
+    }
+    let mut pod_count = 0;
     for NaiveNode { pods, .. } in &mut cluster.nodes {
         let pods_max = if rng.uses(Feature::OvercommittedNodes) { 20 } else { 3 };
-        *pods = (0..rng.range(0..=pods_max)).map(|_| bound_pod(rng)).collect();
+        for _ in 0..rng.range(0..=pods_max) {
+            let input = bound_pod(rng);
+            pods.push(identified(rng, input, &format!("p{pod_count}")));
+            pod_count += 1;
+        }
     }
+    add_objects(rng, &mut cluster);
+    add_nominations(rng, &mut cluster);
     cluster
 }
 
@@ -170,11 +215,20 @@ pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
             }
         }
     }
+    if rng.uses(Feature::Hostnames) {
+        node.labels.insert("kubernetes.io/hostname".to_owned(), node.name.clone());
+    }
     if rng.uses(Feature::Taints) {
         node.taints = (0..rng.range(1..=3)).map(|_| taint(rng)).collect();
     }
     if rng.uses(Feature::Images) {
         node.images = (0..rng.range(1..=4)).map(|_| image(rng)).collect();
+    }
+    if rng.uses(Feature::DeclaredFeatures) {
+        node.declared_features = (0..rng.range(0..=3)).map(|_| word(rng, &DECLARED_FEATURES)).collect();
+        if rng.chance(80) {
+            node.declared_features.sort();
+        }
     }
     node
 }
@@ -183,6 +237,7 @@ pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
 pub fn pod(rng: &mut Rng) -> PodInput {
     let mut pod = bound_pod(rng);
     pod.resource_status = Default::default();
+    pod.is_terminating = false;
     for container in pod.containers.iter_mut().chain(&mut pod.init_containers) {
         container.status = None;
     }
@@ -216,7 +271,7 @@ pub fn pod(rng: &mut Rng) -> PodInput {
 /// A pod as it runs on a node: with a status, and without wishes about where to go.
 pub fn bound_pod(rng: &mut Rng) -> PodInput {
     let mut pod = PodInput {
-        namespace: word(rng, &["default", "team-a", "team-b"]),
+        namespace: word(rng, &rules::NAMESPACES),
         priority: *rng.pick(&[0, 0, 0, 10, 1000, -5]),
         containers: (0..rng.range(1..=3)).map(|i| container(rng, &format!("c{i}"))).collect(),
         ..Default::default()
@@ -241,9 +296,17 @@ pub fn bound_pod(rng: &mut Rng) -> PodInput {
             source: VolumeSourceInput::Image { reference: word(rng, &IMAGES) },
         });
     }
+    volumes::add(rng, &mut pod);
+    if rng.uses(Feature::DeclaredFeatures) {
+        pod.host_network = rng.chance(50);
+        pod.has_user_namespace = rng.chance(50);
+        pod.containers[0].may_restart_all = rng.chance(30);
+        pod.containers[0].has_bind_mount_options = rng.chance(20);
+    }
     if rng.uses(Feature::Resizes) {
         resize(rng, &mut pod);
     }
+    rules::add_rules(rng, &mut pod);
     pod
 }
 
@@ -264,6 +327,8 @@ pub fn profile(rng: &mut Rng) -> Profile {
         profile.fit.ignored_resource_groups.insert(group);
     }
     profile.balanced_resources = resource_specs(rng);
+    profile.spread_defaulting = rules::defaulting(rng);
+    profile.inter_pod = rules::inter_pod_args(rng);
     if rng.chance(30) {
         profile.added_affinity = Some(NodeAffinityInput {
             required: rng.chance(50).then(|| vec![readable_term(rng), readable_term(rng)]),
@@ -289,6 +354,12 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const IMAGES: [&str; 7] =
     ["web:1", "web", "web:latest", "db:9", "host:5000/tool", "host:5000/tool:latest", "huge:1"];
 const EXTENDED_RESOURCES: [&str; 3] = ["example.com/gpu", "acme.org/fpga", "kubernetes.io/thing"];
+const DECLARED_FEATURES: [&str; 4] = [
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeBindMountOptions",
+    "SomethingElse",
+];
 const HUGE_PAGES: [&str; 2] = ["hugepages-2Mi", "hugepages-1Gi"];
 const CPU: [&str; 9] = ["0", "1m", "10m", "100m", "250m", "500m", "1", "1500m", "3"];
 const CPU_ODD: [&str; 6] = ["1n", "100u", "0.3333", "1e-1", "33.3m", "2.0000001"];
@@ -546,7 +617,8 @@ fn resource_specs(rng: &mut Rng) -> Vec<ResourceSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::naive::schedule::{Decision, Pick, schedule};
+    use crate::naive::preemption::{PreemptionArgs, preempt};
+    use crate::naive::schedule::{Decision, Pick, schedule, schedule_pod};
     use std::collections::BTreeSet;
 
     fn decide(rng: &mut Rng) -> (NaiveCluster, PodInput, Decision) {
@@ -581,7 +653,7 @@ mod tests {
             assert!(decision.chosen.iter().all(|name| decision.ties.contains(name)));
             for score in decision.scores.iter().flatten() {
                 assert_eq!(score.total, score.weighted.values().sum::<i64>());
-                assert!(score.raw.values().all(|raw| *raw >= 0));
+                assert!(score.raw.iter().all(|(plugin, raw)| *raw >= 0 || *plugin == "InterPodAffinity"));
             }
         });
     }
@@ -589,8 +661,40 @@ mod tests {
     /// The generator is worth its name only if every plugin rejects, skips and tells nodes apart.
     #[test]
     fn every_outcome_occurs() {
+        #[rustfmt::skip]
+        let expected = [
+            "\"\" rejects all", "\"NodeAffinity\" rejects all",
+            "ImageLocality tells apart",
+            "InterPodAffinity Unschedulable", "InterPodAffinity UnschedulableAndUnresolvable",
+            "InterPodAffinity skips Filter", "InterPodAffinity skips Score", "InterPodAffinity tells apart",
+            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
+            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
+            "NodeName names nodes",
+            "NodePorts Unschedulable", "NodePorts skips Filter",
+            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
+            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
+            "NodeResourcesFit tells apart",
+            "NodeUnschedulable UnschedulableAndUnresolvable",
+            "PodTopologySpread Unschedulable", "PodTopologySpread UnschedulableAndUnresolvable",
+            "PodTopologySpread skips Filter", "PodTopologySpread skips Score", "PodTopologySpread tells apart",
+            "NodeDeclaredFeatures UnschedulableAndUnresolvable", "NodeDeclaredFeatures skips Filter",
+            "NodeVolumeLimits Unschedulable", "NodeVolumeLimits UnschedulableAndUnresolvable",
+            "NodeVolumeLimits skips Filter",
+            "VolumeRestrictions Unschedulable", "VolumeRestrictions skips Filter",
+            "\"VolumeRestrictions\" rejects all",
+            "VolumeBinding UnschedulableAndUnresolvable", "VolumeBinding skips Filter",
+            "\"VolumeBinding\" rejects all", "VolumeBinding tells apart",
+            "VolumeZone UnschedulableAndUnresolvable", "VolumeZone skips Filter",
+            "\"VolumeZone\" rejects all",
+            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
+        ];
+        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        for seed in 0..3000 {
+        // Some are rare; the search ends when all were seen.
+        for seed in 0..60_000 {
+            if seen.len() == expected.len() {
+                break;
+            }
             let (_, _, decision) = decide(&mut Rng::new(seed));
             for verdict in decision.rejected.values() {
                 seen.insert(format!("{} {:?}", verdict.plugin, verdict.code));
@@ -619,22 +723,60 @@ mod tests {
                 }
             }
         }
-        #[rustfmt::skip]
-        let expected = [
-            "\"\" rejects all", "\"NodeAffinity\" rejects all",
-            "ImageLocality tells apart",
-            "NodeAffinity UnschedulableAndUnresolvable", "NodeAffinity cannot score", "NodeAffinity names nodes",
-            "NodeAffinity skips Filter", "NodeAffinity skips Score", "NodeAffinity tells apart",
-            "NodeName names nodes",
-            "NodePorts Unschedulable", "NodePorts skips Filter",
-            "NodeResourcesBalancedAllocation skips Score", "NodeResourcesBalancedAllocation tells apart",
-            "NodeResourcesFit Unschedulable", "NodeResourcesFit UnschedulableAndUnresolvable",
-            "NodeResourcesFit tells apart",
-            "NodeUnschedulable UnschedulableAndUnresolvable",
-            "TaintToleration UnschedulableAndUnresolvable", "TaintToleration tells apart",
-        ];
-        let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn preemptions_hold_together() {
+        let seen = std::cell::RefCell::new(BTreeSet::new());
+        for_each_seed("preemptions_hold_together", 1000, |rng| {
+            rng.favor(&[
+                Feature::OvercommittedNodes,
+                Feature::PodLabels,
+                Feature::DisruptionBudgets,
+                Feature::TerminatingPods,
+            ]);
+            let cluster = cluster(rng, 1..=8);
+            let input = PodInput { priority: *rng.pick(&[5, 500, 5000]), ..pod(rng) };
+            let mut pod = identified(rng, input, "pod");
+            if rng.chance(50) {
+                pod.meta.nominated_node_name = Some(node_name(rng));
+            }
+            let profile = Profile { percentage_of_nodes_to_score: 100, ..Profile::default() };
+            let decision = schedule_pod(&profile, &cluster, &pod, 0, Pick::First);
+            if decision.via_nominated {
+                seen.borrow_mut().insert("nominated node taken");
+            }
+            if decision.chosen.is_some() {
+                return;
+            }
+            let args = PreemptionArgs { candidates_min_percent: 100, candidates_min: 0 };
+            let found = preempt(&profile, &args, &cluster, &pod, &decision, 0);
+            if found.ineligible.is_some() {
+                seen.borrow_mut().insert("not eligible");
+                return;
+            }
+            assert_eq!(found.potential_nodes.len(), found.candidates.len() + found.failed.len());
+            assert_eq!(found.best.is_empty(), found.candidates.is_empty());
+            for candidate in &found.candidates {
+                let victims = &candidate.victims;
+                assert!(!victims.is_empty());
+                assert!(victims.iter().all(|victim| victim.priority < pod.priority));
+                assert!(victims.is_sorted_by_key(|victim| std::cmp::Reverse(victim.priority)));
+                assert!(candidate.violations <= victims.len());
+                let what = if candidate.violations > 0 { "violating" } else { "harmless" };
+                seen.borrow_mut().insert(what);
+            }
+            for (_, verdict) in &found.failed {
+                let what = if verdict.plugin.is_empty() { "no victims" } else { "no use" };
+                seen.borrow_mut().insert(what);
+            }
+        });
+        let expected =
+            ["harmless", "no use", "no victims", "nominated node taken", "not eligible", "violating"];
+        if std::env::var(SEED_VARIABLE).is_err() {
+            assert_eq!(*seen.borrow(), BTreeSet::from(expected));
+        }
     }
 
     #[test]

@@ -47,6 +47,14 @@ id! {
     /// A pod the engine knows, from its arrival to its removal; given out again afterwards.
     PodId
 }
+id! {
+    /// A claim's namespace and name, from the first mention on. Never stale.
+    ClaimId
+}
+id! {
+    /// A persistent volume's name, from the first mention on. Never stale.
+    VolumeId
+}
 
 /// A pod's identity at the API: unique for the life of a cluster, never given out again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,9 @@
 //! Invariant: two pods with equal [`PodInput`]s are interchangeable to every plugin. Name, UID,
 //! timestamps and everything else that differs between replicas is in [`PodMeta`].
 
-use std::collections::BTreeMap;
+pub mod storage;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::quantity::Quantity;
 
@@ -59,6 +61,8 @@ pub struct PodInput {
     pub volumes: Vec<VolumeInput>,
     /// `spec.hostNetwork`.
     pub host_network: bool,
+    /// `spec.hostUsers` is false: the pod has a user namespace of its own.
+    pub has_user_namespace: bool,
     /// The owner reference with `controller: true`.
     pub controller: Option<OwnerInput>,
     /// `metadata.deletionTimestamp` is set: topology spread no longer counts the pod.
@@ -82,6 +86,8 @@ pub struct PodMeta {
     pub creation_time_s: Option<i64>,
     /// `metadata.deletionTimestamp` is set.
     pub is_terminating: bool,
+    /// Condition `DisruptionTarget` is true, with reason `PreemptionByScheduler`.
+    pub is_preempted: bool,
     /// `status.phase` is Succeeded or Failed.
     pub is_finished: bool,
 }
@@ -109,6 +115,10 @@ pub struct ContainerInput {
     pub is_sidecar: bool,
     /// `ports` with a host port, or any port of a host-network pod after API defaulting.
     pub host_ports: Vec<HostPortInput>,
+    /// Some `restartPolicyRules[].action` is `RestartAllContainers`.
+    pub may_restart_all: bool,
+    /// Some `volumeMounts[].bindMountOptions` is not empty.
+    pub has_bind_mount_options: bool,
     /// The container's entry in `status.containerStatuses` or `status.initContainerStatuses`.
     pub status: Option<ContainerStatusInput>,
 }
@@ -261,8 +271,9 @@ pub struct VolumeInput {
 pub enum VolumeSourceInput {
     /// `persistentVolumeClaim`.
     Claim { claim_name: String, read_only: bool },
-    /// `ephemeral.volumeClaimTemplate`: the claim is named `<pod>-<volume>`.
-    Ephemeral,
+    /// `ephemeral.volumeClaimTemplate`: the claim is named `<pod>-<volume>` and must be owned by
+    /// the pod. Name and UID make such a pod a class of its own.
+    Ephemeral { pod_name: String, pod_uid: String },
     /// `image`.
     Image { reference: String },
     /// `csi` (inline).
@@ -276,6 +287,8 @@ pub enum VolumeSourceInput {
     /// `rbd`.
     Rbd { monitors: Vec<String>, pool: String, image: String, read_only: bool },
     /// `azureDisk`, `azureFile`, `cinder`, `vsphereVolume`, `portworxVolume`: kind and identifier.
+    /// An Azure disk that is not managed, which cannot be translated to CSI, is of the kind
+    /// `azureDisk/<its kind>`.
     InTree { kind: String, id: String },
 }
 
@@ -329,4 +342,66 @@ pub struct ImageInput {
     pub names: Vec<String>,
     /// `sizeBytes`.
     pub size_bytes: i64,
+}
+
+/// All that scheduling reads from a Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceInput {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`; absent selects nothing.
+    pub selector: Option<Labels>,
+}
+
+/// Which kind of workload a [`WorkloadInput`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// `v1` ReplicationController.
+    ReplicationController,
+    /// `apps/v1` ReplicaSet.
+    ReplicaSet,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    /// The `apiVersion` and `kind` of an owner reference to such a workload.
+    #[must_use]
+    pub fn type_names(self) -> (&'static str, &'static str) {
+        match self {
+            WorkloadKind::ReplicationController => ("v1", "ReplicationController"),
+            WorkloadKind::ReplicaSet => ("apps/v1", "ReplicaSet"),
+            WorkloadKind::StatefulSet => ("apps/v1", "StatefulSet"),
+        }
+    }
+}
+
+/// All that scheduling reads from a workload that owns pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadInput {
+    /// The kind.
+    pub kind: WorkloadKind,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`. A ReplicationController's map of labels stands in `match_labels`.
+    pub selector: Option<LabelSelectorInput>,
+}
+
+/// All that scheduling reads from a PodDisruptionBudget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DisruptionBudgetInput {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.selector`; absent or empty protects nothing.
+    pub selector: Option<LabelSelectorInput>,
+    /// `status.disruptionsAllowed`.
+    pub disruptions_allowed: i32,
+    /// Names of pods in `status.disruptedPods`: their eviction is already counted.
+    pub disrupted_pods: BTreeSet<String>,
 }

@@ -4,6 +4,7 @@
 //! libraries. `schedlab-cluster` turns API objects into [`input`]s; a runtime around
 //! [`scheduler::Scheduler`] performs what it asks for.
 
+pub mod binding;
 pub mod class;
 pub mod cycle;
 #[cfg(any(test, feature = "naive"))]
@@ -14,13 +15,18 @@ pub mod input;
 pub mod interner;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+pub mod nominations;
+pub mod owners;
 pub mod plugins;
 pub mod pods;
+pub mod preemption;
 pub mod quantity;
 pub mod queue;
 pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
+pub mod storage;
+pub mod topology;
 #[cfg(test)]
 mod twin;
 pub mod world;

@@ -2,31 +2,22 @@
 //! share is in the class.
 //!
 //! ```text
-//!            ┌────────────▶ Gated
-//! Added ─────┤                │ gates gone
-//!            ▼                ▼
-//!          Queued ◀───── Unschedulable
-//!            │  ▲             ▲
-//!       pop  ▼  │ bind failed │ no node fits
-//!         (cycle)─────────────┘
-//!            │ assume
-//!            ▼
-//!         Assumed ──watch confirms──▶ Bound
+//!          Pending ◀── the queue says where it stands
+//!            │  ▲
+//!  a node is │  │ any failure on the way
+//!    chosen  ▼  │
+//!          Assumed ──watch confirms──▶ Bound
 //! ```
 
 use rustc_hash::FxHashMap;
 
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 
-/// Where a pod is on its way.
+/// How far a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodState {
-    /// In the active queue.
-    Queued,
-    /// Waits for scheduling gates to go.
-    Gated,
-    /// No node fitted; waits for the cluster to change.
-    Unschedulable,
+    /// On no node, and ours to place.
+    Pending,
     /// Placed by us, the API has not confirmed yet.
     Assumed,
     /// The API says it is on a node.
@@ -37,9 +28,6 @@ pub enum PodState {
 
 const NONE: u32 = u32::MAX;
 
-/// The number of no ticket.
-pub const NO_TICKET: u32 = 0;
-
 /// One pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PodRow {
@@ -49,19 +37,21 @@ pub struct PodRow {
     pub queued_ns: u64,
     /// When it was created.
     pub created_ns: u64,
+    /// `status.startTime`; `i64::MAX` before it started.
+    pub started_s: i64,
     /// Its class.
     pub class: ClassId,
-    /// Attempts so far.
-    pub attempts: u32,
-    /// The number of its last ticket in the active queue, or [`NO_TICKET`].
-    pub ticket: u32,
     /// The condition last written for it, 0 for none.
     pub condition: u32,
+    nominated: u32,
+    nominated_seen: u32,
     node: u32,
     next_on_node: u32,
     previous_on_node: u32,
-    /// Where it is on its way.
+    /// How far it is.
     pub state: PodState,
+    /// It is a victim of preemption: condition DisruptionTarget, reason PreemptionByScheduler.
+    pub is_preempted: bool,
 }
 
 impl PodRow {
@@ -69,6 +59,24 @@ impl PodRow {
     #[must_use]
     pub fn node(&self) -> Option<NodeId> {
         (self.node != NONE).then_some(NodeId(self.node))
+    }
+
+    /// `status.nominatedNodeName`, as far as it is known or was asked for.
+    #[must_use]
+    pub fn nominated(&self) -> Option<NodeId> {
+        (self.nominated != NONE).then_some(NodeId(self.nominated))
+    }
+
+    /// Takes over what the API says of `status.nominatedNodeName`. Whether that is news: an echo of
+    /// a time before our own write is not.
+    pub(crate) fn see_nominated(&mut self, node: Option<NodeId>) -> bool {
+        let seen = node.map_or(NONE, |node| node.0);
+        std::mem::replace(&mut self.nominated_seen, seen) != seen
+    }
+
+    /// Notes what `status.nominatedNodeName` is or will be.
+    pub fn set_nominated(&mut self, node: Option<NodeId>) {
+        self.nominated = node.map_or(NONE, |node| node.0);
     }
 }
 
@@ -89,14 +97,16 @@ impl PodTable {
             uid,
             queued_ns: created_ns,
             created_ns,
+            started_s: i64::MAX,
             class,
-            attempts: 0,
-            ticket: NO_TICKET,
             condition: 0,
+            nominated: NONE,
+            nominated_seen: NONE,
             node: NONE,
             next_on_node: NONE,
             previous_on_node: NONE,
             state,
+            is_preempted: false,
         };
         let id = match self.free.pop() {
             Some(id) => {
@@ -137,8 +147,6 @@ impl PodTable {
         let row = self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is taken off its node before it is forgotten");
         self.by_uid.remove(&row.uid);
-        // The row keeps its last state until it is given out again: no place in the queue is its.
-        self.rows[id.index()].ticket = NO_TICKET;
         self.free.push(id);
     }
 
@@ -197,12 +205,9 @@ impl PodTable {
         })
     }
 
-    /// All pods in a state, in row order.
-    pub fn in_state(&self, state: PodState) -> impl Iterator<Item = PodId> + '_ {
-        let is_live = move |id: &PodId| {
-            let row = &self.rows[id.index()];
-            row.state == state && self.by_uid.get(&row.uid) == Some(id)
-        };
+    /// All pods, in row order.
+    pub fn ids(&self) -> impl Iterator<Item = PodId> + '_ {
+        let is_live = |id: &PodId| self.by_uid.get(&self.rows[id.index()].uid) == Some(id);
         (0..self.rows.len()).map(|at| PodId(u32::try_from(at).expect("rows fit u32"))).filter(is_live)
     }
 

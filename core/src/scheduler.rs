@@ -1,48 +1,55 @@
 //! The loop as a state machine: events and the time go in, API calls come out as values.
 //!
-//! A runtime feeds watch events ([`Scheduler::on_pod`], [`Scheduler::on_node`], ...) and the
-//! answers to calls, lets the scheduler [`step`](Scheduler::step) and performs what
-//! [`Scheduler::take_calls`] hands out. The scheduler cannot tell wall clock from simulation.
+//! A runtime feeds watch events ([`Scheduler::on_pod`], [`Scheduler::on_node`], ...), the time
+//! ([`Scheduler::advance`]) and the answers to calls, lets the scheduler
+//! [`step`](Scheduler::step) and performs what [`Scheduler::take_calls`] hands out. The scheduler
+//! cannot tell wall clock from simulation.
+//!
+//! One file a concern: `events` takes in what the watch says, `attempt` is the scheduling cycle,
+//! `binding` the way from a chosen node to a bound pod, `failure` the way back to the queue,
+//! `nomination` what becomes of `nominatedNodeName`.
+
+mod attempt;
+mod binding;
+mod calls;
+mod conditions;
+mod events;
+mod failure;
+mod gates;
+mod host;
+mod nomination;
+mod preempt;
+mod status;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
+use crate::binding::{Bindings, DispatchMode, Dispatcher, OutgoingCall};
 use crate::class::PodClass;
-use crate::cycle::engine::{Choice, Decision, Engine, EngineSettings};
-use crate::cycle::probe::Probe;
-use crate::framework::diagnosis::Diagnosis;
-use crate::framework::plugin::PreEnqueuePlugin;
+use crate::cycle::engine::{Choice, Engine, EngineSettings};
+use crate::framework::extend::{Extender, Extenders, in_order};
+use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::points::Request;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
-use crate::input::{NodeInput, PodInput};
+use crate::input::PodInput;
 use crate::interner::Vocabulary;
-use crate::pods::{NO_TICKET, PodState};
-use crate::queue::active::{ActiveQueue, Ticket};
+use crate::queue::event::NodeState;
+use crate::queue::hints::HintTable;
+use crate::queue::interest::Interest;
+use crate::queue::order::QueueOrder;
+use crate::queue::{ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::world::World;
 
-/// What the scheduler wants done at the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApiCall {
-    /// `POST pods/binding`.
-    Bind {
-        /// The pod.
-        pod: PodUid,
-        /// The node.
-        node: NodeId,
-    },
-    /// `PATCH pods/status`: condition PodScheduled=False, reason Unschedulable.
-    SetUnschedulable {
-        /// The pod.
-        pod: PodUid,
-        /// The condition's message.
-        message: Arc<str>,
-    },
-}
+pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
+pub use gates::{FeatureGates, GateError};
+pub use status::{PodCounts, Standing};
+
+use conditions::Conditions;
+use host::GateReport;
 
 /// What the API says about a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PodUpdate {
     /// Its identity.
     pub uid: PodUid,
@@ -52,6 +59,10 @@ pub struct PodUpdate {
     pub node: Option<NodeId>,
     /// When it was created.
     pub created_ns: u64,
+    /// `status.startTime` in seconds since the epoch.
+    pub started_s: Option<i64>,
+    /// It is a victim of preemption that was told to leave.
+    pub is_preempted: bool,
 }
 
 /// What a step did.
@@ -66,87 +77,111 @@ pub enum Step {
         /// How the search went.
         choice: Choice,
     },
-    /// A pod fits nowhere.
+    /// A pod fits nowhere, or a plugin refused it after a node was found.
     Unschedulable {
+        /// The pod.
+        pod: PodId,
+    },
+    /// A plugin failed.
+    Failed {
         /// The pod.
         pod: PodId,
     },
 }
 
-/// How many pods are where.
+/// What happens to a pod whose nominated node does not fit it (KEP-1923).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PodCounts {
-    /// In the active queue.
-    pub queued: usize,
-    /// Held back before the queue.
-    pub gated: usize,
-    /// Waiting for the cluster to change.
-    pub unschedulable: usize,
-    /// Placed, not confirmed.
-    pub assumed: usize,
-    /// On a node.
-    pub bound: usize,
-    /// Another scheduler's.
-    pub foreign: usize,
+pub enum NominatedNodeMiss {
+    /// The other nodes are searched in the same cycle.
+    #[default]
+    FallThrough,
+    /// The nomination is cleared and a fresh cycle begins: the KEP's first design.
+    Requeue,
 }
 
-impl PodCounts {
-    fn of(&mut self, state: PodState) -> &mut usize {
-        match state {
-            PodState::Queued => &mut self.queued,
-            PodState::Gated => &mut self.gated,
-            PodState::Unschedulable => &mut self.unschedulable,
-            PodState::Assumed => &mut self.assumed,
-            PodState::Bound => &mut self.bound,
-            PodState::Foreign => &mut self.foreign,
+/// How the scheduler works, beside its profiles and its engine.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerSettings {
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// `podInitialBackoffSeconds`.
+    pub initial_backoff_ns: u64,
+    /// `podMaxBackoffSeconds`.
+    pub max_backoff_ns: u64,
+    /// After how long a waiting pod is tried again although nothing happened; `None` never.
+    pub flush_after_ns: Option<u64>,
+    /// Calls on their way at most, with `SchedulerAsyncAPICalls`.
+    pub parallel_calls_max: usize,
+    /// What happens when the nominated node does not fit.
+    pub nominated_node_miss: NominatedNodeMiss,
+}
+
+impl Default for SchedulerSettings {
+    fn default() -> Self {
+        let queue = QueueSettings::default();
+        SchedulerSettings {
+            gates: FeatureGates::default(),
+            initial_backoff_ns: queue.backoff.initial_ns,
+            max_backoff_ns: queue.backoff.max_ns,
+            flush_after_ns: queue.flush_after_ns,
+            parallel_calls_max: 1024,
+            nominated_node_miss: NominatedNodeMiss::default(),
         }
+    }
+}
+
+/// A profile and what was worked out about it.
+#[derive(Debug)]
+struct ProfileParts {
+    profile: Profile,
+    hints: HintTable,
+    interest: Interest,
+    /// Nothing happens between assuming and binding, and nobody waits for the binding's success.
+    is_plain: bool,
+}
+
+impl ProfileParts {
+    fn of(profile: Profile) -> ProfileParts {
+        let between = [
+            ExtensionPoint::Reserve,
+            ExtensionPoint::Permit,
+            ExtensionPoint::PreBind,
+            ExtensionPoint::PostBind,
+        ];
+        let is_plain = between.iter().all(|&point| profile.at(point).is_empty());
+        let hints = HintTable::of(&profile);
+        ProfileParts { interest: hints.interest(), hints, is_plain, profile }
+    }
+
+    fn takes(&self, class: &PodClass) -> bool {
+        let name = match class.input.scheduler_name.as_str() {
+            "" => DEFAULT_SCHEDULER_NAME,
+            name => name,
+        };
+        self.profile.scheduler_name == name
     }
 }
 
 /// The scheduler.
 #[derive(Debug)]
 pub struct Scheduler {
+    settings: SchedulerSettings,
     world: World,
-    profiles: Vec<Profile>,
+    parts: Vec<ProfileParts>,
     engine: Engine,
-    active: ActiveQueue,
-    tickets: u32,
-    unschedulable: Vec<(PodId, PodUid)>,
-    calls: Vec<ApiCall>,
+    queue: SchedulingQueue,
+    bindings: Bindings,
+    dispatcher: Dispatcher,
     conditions: Conditions,
-    counts: PodCounts,
-}
-
-/// Condition messages by id, so that a pod's row can say which one it carries.
-#[derive(Debug, Default)]
-struct Conditions {
-    by_text: FxHashMap<Arc<str>, u32>,
-    last: Option<(Arc<Diagnosis>, u32, Arc<str>)>,
-}
-
-impl Conditions {
-    fn of(&mut self, diagnosis: &Arc<Diagnosis>, world: &World) -> (u32, Arc<str>) {
-        if let Some((known, id, text)) = &self.last
-            && Arc::ptr_eq(known, diagnosis)
-        {
-            return (*id, Arc::clone(text));
-        }
-        let text: Arc<str> = diagnosis.message(&world.vocabulary).into();
-        // 0 stands for "no condition".
-        let next = u32::try_from(self.by_text.len() + 1).expect("fewer than 2^32 messages");
-        let id = *self.by_text.entry(Arc::clone(&text)).or_insert(next);
-        self.last = Some((Arc::clone(diagnosis), id, Arc::clone(&text)));
-        (id, text)
-    }
-}
-
-/// Whether a profile takes pods of a class.
-fn takes(profile: &Profile, class: &PodClass) -> bool {
-    let name = match class.input.scheduler_name.as_str() {
-        "" => DEFAULT_SCHEDULER_NAME,
-        name => name,
-    };
-    profile.scheduler_name == name
+    /// By node id.
+    nodes: Vec<Option<Arc<NodeState>>>,
+    /// By class: which profile takes its pods, once it was asked for.
+    profile_of_class: Vec<Option<Option<ProfileNumber>>>,
+    /// What plugins asked for during a call.
+    requests: Vec<Request>,
+    gate_reports: Vec<GateReport>,
+    counts: status::StageCounts,
+    now_ns: u64,
 }
 
 impl Scheduler {
@@ -170,19 +205,45 @@ impl Scheduler {
     /// # Panics
     /// When there is no profile.
     #[must_use]
-    pub fn with_profiles(world: World, profiles: Vec<Profile>, settings: EngineSettings) -> Scheduler {
+    pub fn with_profiles(world: World, profiles: Vec<Profile>, engine: EngineSettings) -> Scheduler {
+        Scheduler::with_settings(world, profiles, engine, SchedulerSettings::default())
+            .expect("the default gates go together")
+    }
+
+    /// A scheduler with all that can be set.
+    ///
+    /// # Panics
+    /// When there is no profile.
+    pub fn with_settings(
+        world: World,
+        profiles: Vec<Profile>,
+        engine: EngineSettings,
+        settings: SchedulerSettings,
+    ) -> Result<Scheduler, GateError> {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
-        Scheduler {
+        settings.gates.check()?;
+        let parts: Vec<ProfileParts> = profiles.into_iter().map(ProfileParts::of).collect();
+        let mode = if settings.gates.scheduler_async_api_calls {
+            DispatchMode::Queued { parallel_max: settings.parallel_calls_max }
+        } else {
+            DispatchMode::Direct
+        };
+        Ok(Scheduler {
+            queue: make_queue(&settings, &parts),
+            settings,
             world,
-            profiles,
-            engine: Engine::new(settings),
-            active: ActiveQueue::default(),
-            tickets: NO_TICKET,
-            unschedulable: Vec::new(),
-            calls: Vec::new(),
+            parts,
+            engine: Engine::new(engine),
+            bindings: Bindings::default(),
+            dispatcher: Dispatcher::new(mode),
             conditions: Conditions::default(),
-            counts: PodCounts::default(),
-        }
+            nodes: Vec::new(),
+            profile_of_class: Vec::new(),
+            requests: Vec::new(),
+            gate_reports: Vec::new(),
+            counts: status::StageCounts::default(),
+            now_ns: 0,
+        })
     }
 
     /// What the scheduler knows.
@@ -196,52 +257,78 @@ impl Scheduler {
         &mut self.world.vocabulary
     }
 
+    /// What it knows, to be changed from outside, and the first profile.
+    pub fn parts(&mut self) -> (&mut World, &Profile) {
+        (&mut self.world, &self.parts[0].profile)
+    }
+
+    /// Asks these extenders after the plugins; ignorable ones last.
+    pub fn set_extenders(&mut self, extenders: Extenders) {
+        self.engine.set_extenders(in_order(extenders));
+    }
+
+    /// The extenders, in the order they are asked.
+    #[must_use]
+    pub fn extenders(&self) -> &[Arc<dyn Extender>] {
+        self.engine.extenders()
+    }
+
+    /// Puts node rows into list order, for whoever reads them between two steps.
+    pub fn settle(&mut self) {
+        self.world.settle();
+    }
+
+    /// The queue.
+    #[must_use]
+    pub fn queue(&self) -> &SchedulingQueue {
+        &self.queue
+    }
+
+    /// Binding cycles under way.
+    #[must_use]
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
+    /// The calls and their counts.
+    #[must_use]
+    pub fn dispatcher(&self) -> &Dispatcher {
+        &self.dispatcher
+    }
+
+    /// How it works.
+    #[must_use]
+    pub fn settings(&self) -> &SchedulerSettings {
+        &self.settings
+    }
+
     /// The first profile, or the only one.
     #[must_use]
     pub fn profile(&self) -> &Profile {
-        &self.profiles[0]
+        &self.parts[0].profile
     }
 
     /// The profiles it runs.
-    #[must_use]
-    pub fn profiles(&self) -> &[Profile] {
-        &self.profiles
+    pub fn profiles(&self) -> impl ExactSizeIterator<Item = &Profile> + '_ {
+        self.parts.iter().map(|parts| &parts.profile)
     }
 
     /// Runs with other profiles from now on, made with this world's vocabulary. What was kept per
     /// class is forgotten, every pod that is on no node is looked at afresh, and pods that waited
-    /// are tried again: what rejected them may be gone.
+    /// are tried again: what rejected them may be gone. Binding cycles go on with the plugins they
+    /// have.
     ///
     /// # Panics
-    /// When there is no profile.
+    /// When there is no profile, or a binding cycle is under way.
     pub fn set_profiles(&mut self, profiles: Vec<Profile>, now_ns: u64) {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
-        self.profiles = profiles;
+        assert!(self.bindings.is_empty(), "profiles change between binding cycles");
+        self.see(now_ns);
+        self.parts = profiles.into_iter().map(ProfileParts::of).collect();
+        self.profile_of_class.clear();
         self.engine.forget_classes();
-        self.wake(now_ns);
-        for was in [PodState::Queued, PodState::Gated, PodState::Foreign] {
-            let pods: Vec<PodId> = self.world.pods().in_state(was).collect();
-            for pod in pods {
-                let state = self.entry_state(self.world.pods().get(pod).class);
-                if state != was {
-                    self.move_to(pod, state);
-                    if state == PodState::Queued {
-                        self.push(pod, now_ns);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The profile that takes pods of a class; `None` when they are another scheduler's.
-    fn profile_of(&self, class: &PodClass) -> Option<&Profile> {
-        self.profiles.iter().find(|profile| takes(profile, class))
-    }
-
-    /// How many pods are where.
-    #[must_use]
-    pub fn counts(&self) -> PodCounts {
-        self.counts
+        self.queue = make_queue(&self.settings, &self.parts);
+        self.admit_all_unplaced();
     }
 
     /// Compiles a spec, once per distinct spec.
@@ -254,236 +341,97 @@ impl Scheduler {
         self.world.node_id(name)
     }
 
-    /// A node was added or changed.
-    pub fn on_node(&mut self, node: &NodeInput, now_ns: u64) {
-        self.world.upsert_node(node);
-        self.wake(now_ns);
-    }
-
-    /// A node was removed.
-    pub fn on_node_removed(&mut self, name: &str) {
-        let id = self.world.node_id(name);
-        self.world.remove_node(id);
-    }
-
-    /// A pod was added or changed.
-    pub fn on_pod(&mut self, update: PodUpdate, now_ns: u64) {
-        match self.world.pods().find(update.uid) {
-            None => self.add_pod(update, now_ns),
-            Some(pod) => self.update_pod(pod, update, now_ns),
+    /// Time has passed: backoffs and waits end, and calls that failed are made again.
+    pub fn advance(&mut self, now_ns: u64) {
+        self.see(now_ns);
+        let now_ns = self.now_ns;
+        self.with_queue(|queue, host| queue.tick(now_ns, host));
+        if !self.bindings.is_empty() {
+            self.end_waits();
         }
+        self.dispatcher.tick(now_ns);
+        self.serve_requests();
     }
 
-    fn add_pod(&mut self, update: PodUpdate, now_ns: u64) {
-        let state = match update.node {
-            Some(_) => PodState::Bound,
-            None => self.entry_state(update.class),
-        };
-        let pod = self.world.pods_mut().insert(update.uid, update.class, state, update.created_ns);
-        *self.counts.of(state) += 1;
-        match (update.node, state) {
-            (Some(node), _) => self.world.place(pod, node),
-            (None, PodState::Queued) => self.push(pod, now_ns),
-            _ => {}
-        }
+    /// When [`Scheduler::advance`] may next have something to do.
+    #[must_use]
+    pub fn next_wake_ns(&self) -> Option<u64> {
+        let waits =
+            [self.queue.next_tick_ns(), self.bindings.next_deadline_ns(), self.dispatcher.next_retry_ns()];
+        waits.into_iter().flatten().min()
     }
 
-    /// Where a pod that is on no node belongs: PreEnqueue decides for pods that are ours.
-    fn entry_state(&self, class: ClassId) -> PodState {
-        let class = self.world.class(class);
-        let Some(profile) = self.profile_of(class) else { return PodState::Foreign };
-        let holds_back = |plugin: &dyn PreEnqueuePlugin| plugin.pre_enqueue(&self.world, class).is_some();
-        let gated = profile.pre_enqueue_plugins().any(holds_back);
-        if gated { PodState::Gated } else { PodState::Queued }
-    }
-
-    fn update_pod(&mut self, pod: PodId, update: PodUpdate, now_ns: u64) {
-        let row = *self.world.pods().get(pod);
-        if row.class != update.class {
-            // The pod counts by its class: take it off its node while the class changes.
-            let node = row.node();
-            if node.is_some() {
-                self.world.displace(pod);
-            }
-            self.world.pods_mut().get_mut(pod).class = update.class;
-            if let Some(node) = node {
-                self.world.place(pod, node);
-                self.wake(now_ns);
-            } else if matches!(row.state, PodState::Gated | PodState::Unschedulable) {
-                let state = self.entry_state(update.class);
-                self.move_to(pod, state);
-                if state == PodState::Queued {
-                    self.push(pod, now_ns);
-                }
-            }
-        }
-        let Some(node) = update.node else { return };
-        if row.node() != Some(node) {
-            // Somebody else bound it, or bound it elsewhere than we assumed.
-            if row.node().is_some() {
-                self.world.displace(pod);
-            }
-            self.world.place(pod, node);
-        }
-        self.move_to(pod, PodState::Bound);
-    }
-
-    /// A pod is gone, or has finished: it no longer counts on its node.
-    pub fn on_pod_removed(&mut self, uid: PodUid, now_ns: u64) {
-        let Some(pod) = self.world.pods().find(uid) else { return };
-        let row = *self.world.pods().get(pod);
-        let was_placed = row.node().is_some();
-        if was_placed {
-            self.world.displace(pod);
-        }
-        *self.counts.of(row.state) -= 1;
-        self.world.pods_mut().remove(pod);
-        if was_placed {
-            self.wake(now_ns);
-        }
-    }
-
-    /// A binding failed: the pod leaves the node and is tried again.
-    pub fn on_bind_failed(&mut self, uid: PodUid, now_ns: u64) {
-        let Some(pod) = self.world.pods().find(uid) else { return };
-        if self.world.pods().get(pod).state != PodState::Assumed {
-            return;
-        }
-        self.world.displace(pod);
-        self.move_to(pod, PodState::Queued);
-        self.push(pod, now_ns);
-        self.wake(now_ns);
-    }
-
-    /// Tries the next pod.
-    pub fn step<P: Probe>(&mut self, probe: &mut P) -> Step {
-        let Some(pod) = self.pop() else { return Step::Idle };
-        self.world.settle();
-        let row = self.world.pods_mut().get_mut(pod);
-        row.attempts += 1;
-        let (uid, class, condition) = (row.uid, row.class, row.condition);
-        let compiled = self.world.class(class);
-        let profile = match self.profiles.as_slice() {
-            [only] => only,
-            several => several
-                .iter()
-                .find(|profile| takes(profile, compiled))
-                .expect("a queued pod is one that a profile takes"),
-        };
-        match self.engine.decide(&self.world, profile, class, probe) {
-            Decision::Chosen(choice) => {
-                let node = self.world.nodes().columns().id[choice.row];
-                self.world.place(pod, node);
-                self.move_to(pod, PodState::Assumed);
-                self.calls.push(ApiCall::Bind { pod: uid, node });
-                Step::Assumed { pod, choice }
-            }
-            Decision::Unschedulable(diagnosis) => {
-                let (id, message) = self.conditions.of(&diagnosis, &self.world);
-                self.move_to(pod, PodState::Unschedulable);
-                self.unschedulable.push((pod, uid));
-                if condition != id {
-                    self.world.pods_mut().get_mut(pod).condition = id;
-                    self.calls.push(ApiCall::SetUnschedulable { pod: uid, message });
-                }
-                Step::Unschedulable { pod }
-            }
-        }
-    }
-
-    /// Takes the calls that came up since the last time, oldest first.
-    pub fn take_calls(&mut self, into: &mut Vec<ApiCall>) {
-        into.append(&mut self.calls);
+    /// Takes the calls that came up since the last time, oldest first. The runtime performs them
+    /// and tells how each ended: [`Scheduler::on_answer`], or, for a binding that is
+    /// [`CallId::UNTRACKED`](crate::binding::CallId::UNTRACKED), [`Scheduler::on_bind_failed`] if
+    /// it failed.
+    pub fn take_calls(&mut self, into: &mut Vec<OutgoingCall>) {
+        self.dispatcher.take(into);
     }
 
     /// Calls waiting to be taken.
     #[must_use]
     pub fn call_count(&self) -> usize {
-        self.calls.len()
+        self.dispatcher.outgoing_count()
     }
 
-    /// Some pod may be ready to be tried.
+    /// Some pod is ready to be tried.
+    #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.active.is_empty()
+        self.queue.has_ready()
     }
 
-    /// Why each waiting pod waits, up to `limit` distinct reasons with counts, most frequent first.
+    /// Nothing more happens until the cluster changes: no pod is ready or will be after a wait, no
+    /// binding cycle is under way, no call waits for its answer.
     #[must_use]
-    pub fn waiting_reasons(&self, limit: usize) -> Vec<(String, usize)> {
-        let mut reasons: FxHashMap<String, usize> = FxHashMap::default();
-        let by_id: FxHashMap<u32, &Arc<str>> =
-            self.conditions.by_text.iter().map(|(text, &id)| (id, text)).collect();
-        for pod in self.world.pods().in_state(PodState::Unschedulable) {
-            let id = self.world.pods().get(pod).condition;
-            let text = by_id.get(&id).map_or("not tried yet", |text| text.as_ref());
-            *reasons.entry(text.to_owned()).or_default() += 1;
+    pub fn is_settled(&self) -> bool {
+        let counts = self.queue.counts();
+        // Without a node pods are tried again and again, as upstream does, but only a node can help.
+        let waits_for_time =
+            (counts.backoff > 0 || counts.error_backoff > 0) && self.world.nodes().node_count() > 0;
+        !self.queue.has_ready()
+            && !waits_for_time
+            && self.bindings.is_empty()
+            && self.dispatcher.is_empty()
+            && self.dispatcher.outgoing_count() == 0
+    }
+
+    fn see(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    /// The profile that takes pods of a class; `None` when they are another scheduler's.
+    fn profile_of(&mut self, class: ClassId) -> Option<ProfileNumber> {
+        if self.profile_of_class.len() <= class.index() {
+            self.profile_of_class.resize(class.index() + 1, None);
         }
-        for pod in self.world.pods().in_state(PodState::Gated) {
-            let class = self.world.class(self.world.pods().get(pod).class);
-            let plugins = self.profile_of(class).into_iter().flat_map(Profile::pre_enqueue_plugins);
-            let text = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();
-            *reasons.entry(text.unwrap_or_default()).or_default() += 1;
-        }
-        let mut sorted: Vec<(String, usize)> = reasons.into_iter().collect();
-        sorted.sort_by(|(text, count), (other_text, other)| {
-            other.cmp(count).then_with(|| text.cmp(other_text))
-        });
-        sorted.truncate(limit);
-        sorted
-    }
-
-    /// Bytes held for nodes, and for pods and the queue.
-    #[must_use]
-    pub fn memory_bytes(&self) -> (usize, usize) {
-        let pods = self.world.pods().memory_bytes()
-            + self.active.memory_bytes()
-            + self.unschedulable.capacity() * size_of::<(PodId, PodUid)>();
-        (self.world.nodes().memory_bytes(), pods)
-    }
-
-    fn push(&mut self, pod: PodId, now_ns: u64) {
-        // Around once in 2^32 tickets; a leftover does not live that long.
-        self.tickets = self.tickets.checked_add(1).unwrap_or(NO_TICKET + 1);
-        let row = self.world.pods_mut().get_mut(pod);
-        row.queued_ns = now_ns;
-        row.ticket = self.tickets;
-        let class = row.class;
-        let priority = self.world.class(class).priority;
-        self.active.push(priority, Ticket { pod, number: self.tickets });
-    }
-
-    fn pop(&mut self) -> Option<PodId> {
-        loop {
-            let ticket = self.active.pop()?;
-            let row = self.world.pods().get(ticket.pod);
-            // Tickets of pods that left the queue some other way are skipped.
-            if row.state == PodState::Queued && row.ticket == ticket.number {
-                return Some(ticket.pod);
-            }
-        }
-    }
-
-    /// Something changed that may make room: all waiting pods are tried again.
-    fn wake(&mut self, now_ns: u64) {
-        for (pod, uid) in std::mem::take(&mut self.unschedulable) {
-            let is_waiting = self.world.pods().find(uid) == Some(pod)
-                && self.world.pods().get(pod).state == PodState::Unschedulable;
-            if is_waiting {
-                self.move_to(pod, PodState::Queued);
-                self.push(pod, now_ns);
-            }
-        }
-    }
-
-    fn move_to(&mut self, pod: PodId, state: PodState) {
-        let row = self.world.pods_mut().get_mut(pod);
-        let old = std::mem::replace(&mut row.state, state);
-        *self.counts.of(old) -= 1;
-        *self.counts.of(state) += 1;
+        let Scheduler { profile_of_class, parts, world, .. } = self;
+        *profile_of_class[class.index()].get_or_insert_with(|| {
+            let at = parts.iter().position(|parts| parts.takes(world.class(class)))?;
+            Some(ProfileNumber(u8::try_from(at).expect("fewer than 256 profiles")))
+        })
     }
 }
 
+fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> SchedulingQueue {
+    let profile = &parts[0].profile;
+    let sort = profile.at(ExtensionPoint::QueueSort).first();
+    let order = sort.map_or(QueueOrder::PrioritySort, |&at| QueueOrder::of(&profile.plugins()[at]));
+    let queue = QueueSettings {
+        order,
+        backoff: crate::queue::backoff::BackoffSettings {
+            initial_ns: settings.initial_backoff_ns,
+            max_ns: settings.max_backoff_ns,
+            pops_early: settings.gates.scheduler_pop_from_backoff_q,
+        },
+        flush_after_ns: settings.flush_after_ns,
+    };
+    SchedulingQueue::new(queue, parts.iter().map(|parts| parts.interest.clone()).collect())
+}
+
+#[cfg(test)]
+mod binding_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::fake::{self, Feature, Rng};
 use crate::framework::plugin::Plugin;
 use crate::framework::profile::Profile;
 use crate::ids::{ClassId, PodId, PodUid};
+use crate::input::storage::{StorageInput, StorageKey};
 use crate::input::{HostPortInput, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::naive;
@@ -19,15 +20,20 @@ use crate::naive::node_ports::host_ports;
 use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
 use crate::naive::node_tree::NodeTree;
 use crate::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
-use crate::naive::{NaiveCluster, NaiveNode};
+use crate::naive::{NaiveCluster, NaiveNode, NaivePod};
 use crate::plugins::image_locality::ImageLocality;
 use crate::plugins::node_affinity::NodeAffinity;
+use crate::plugins::node_declared_features::NodeDeclaredFeatures;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy, Strategy};
 use crate::plugins::node_unschedulable::NodeUnschedulable;
+use crate::plugins::node_volume_limits::NodeVolumeLimits;
 use crate::plugins::taint_toleration::TaintToleration;
+use crate::plugins::volume_binding::VolumeBinding;
+use crate::plugins::volume_restrictions::VolumeRestrictions;
+use crate::plugins::volume_zone::VolumeZone;
 use crate::pods::PodState;
 use crate::snapshot::ports::HostPort;
 use crate::world::World;
@@ -57,7 +63,7 @@ pub(crate) struct Twin {
     pub(crate) tree: NodeTree,
     pub(crate) placed: Vec<Placed>,
     /// Pods that name a node which is not there.
-    absent: BTreeMap<String, Vec<PodInput>>,
+    absent: BTreeMap<String, Vec<NaivePod>>,
     uids: u64,
 }
 
@@ -66,6 +72,9 @@ impl Twin {
     /// every pod up for every question.
     pub(crate) fn random(rng: &mut Rng, node_count: usize) -> Twin {
         let mut twin = Twin::default();
+        for object in fake::storage(rng) {
+            twin.put_storage(object);
+        }
         for index in 0..node_count {
             twin.upsert_node(fake::node(rng, index));
             let pods_max = match node_count {
@@ -86,6 +95,18 @@ impl Twin {
 
     pub(crate) fn compile(&mut self, pod: &Arc<PodInput>) -> ClassId {
         self.world.compile(pod)
+    }
+
+    /// Adds an object of storage, or replaces it.
+    pub(crate) fn put_storage(&mut self, object: StorageInput) {
+        self.world.upsert_storage(&object);
+        self.cluster.storage.put(object);
+    }
+
+    /// Takes an object of storage out.
+    pub(crate) fn remove_storage(&mut self, key: &StorageKey) {
+        self.world.remove_storage(key);
+        self.cluster.storage.objects.remove(key);
     }
 
     /// Adds a node, with the pods that already name it, or replaces its attributes.
@@ -109,7 +130,7 @@ impl Twin {
     pub(crate) fn remove_node(&mut self, name: &str) {
         let id = self.world.node_id(name);
         self.world.remove_node(id);
-        let NaiveNode { input, pods } = self.cluster.remove_node(name);
+        let NaiveNode { input, pods, .. } = self.cluster.remove_node(name);
         self.tree.remove_node(&input);
         self.absent.insert(name.to_owned(), pods);
     }
@@ -121,7 +142,7 @@ impl Twin {
         self.uids += 1;
         let id = self.world.pods_mut().insert(PodUid(self.uids), class, PodState::Bound, 0);
         self.world.place(id, node_id);
-        self.pods_of(node).push(pod.as_ref().clone());
+        self.pods_of(node).push(pod.as_ref().clone().into());
         self.placed.push(Placed { id, node: node.to_owned(), input: Arc::clone(pod) });
     }
 
@@ -131,7 +152,7 @@ impl Twin {
         self.world.displace(id);
         self.world.pods_mut().remove(id);
         let pods = self.pods_of(&node);
-        let position = pods.iter().position(|pod| *pod == *input).expect("the pod is on its node");
+        let position = pods.iter().position(|pod| pod.input == *input).expect("the pod is on its node");
         pods.remove(position);
     }
 
@@ -150,7 +171,7 @@ impl Twin {
         self.pods_of(node).iter().any(|other| ports(other).iter().any(|port| wanted.contains(port)))
     }
 
-    fn pods_of(&mut self, node: &str) -> &mut Vec<PodInput> {
+    fn pods_of(&mut self, node: &str) -> &mut Vec<NaivePod> {
         match self.cluster.nodes.iter_mut().find(|known| known.input.name == node) {
             Some(known) => &mut known.pods,
             None => self.absent.entry(node.to_owned()).or_default(),
@@ -171,6 +192,8 @@ impl Twin {
 /// A naive profile with the plugins in any order, some missing, and with any weight.
 pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     let mut profile = fake::profile(rng);
+    profile.filter_plugins.retain(|plugin| ALL_PLUGINS.contains(plugin));
+    profile.score_plugins.retain(|(plugin, _)| ALL_PLUGINS.contains(plugin));
     if rng.chance(50) {
         profile.percentage_of_nodes_to_score = i32::try_from(rng.range(0..=100)).expect("a percentage");
     }
@@ -197,7 +220,7 @@ pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     profile
 }
 
-const ALL_PLUGINS: [&str; 8] = [
+const ALL_PLUGINS: [&str; 13] = [
     "NodeName",
     "NodeUnschedulable",
     "TaintToleration",
@@ -206,6 +229,11 @@ const ALL_PLUGINS: [&str; 8] = [
     "NodeResourcesFit",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "NodeDeclaredFeatures",
 ];
 
 pub(crate) fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
@@ -225,6 +253,9 @@ impl Plugin for FilterOnly {
     fn name(&self) -> &'static str {
         self.0.name()
     }
+    fn plan_version(&self, world: &World, class: &crate::class::PodClass) -> Option<u64> {
+        self.0.plan_version(world, class)
+    }
     fn as_filter(&self) -> Option<&dyn crate::framework::plugin::FilterPlugin> {
         self.0.as_filter()
     }
@@ -234,6 +265,9 @@ impl Plugin for ScoreOnly {
     fn name(&self) -> &'static str {
         self.0.name()
     }
+    fn plan_version(&self, world: &World, class: &crate::class::PodClass) -> Option<u64> {
+        self.0.plan_version(world, class)
+    }
     fn as_score(&self) -> Option<&dyn crate::framework::plugin::ScorePlugin> {
         self.0.as_score()
     }
@@ -242,10 +276,10 @@ impl Plugin for ScoreOnly {
 /// The engine's profile that says the same.
 pub(crate) fn engine_profile(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Profile {
     let mut plugins: Vec<(Arc<dyn Plugin>, i64)> = Vec::new();
-    for name in &naive.filter_plugins {
+    for name in naive.filter_plugins.iter().filter(|name| ALL_PLUGINS.contains(name)) {
         plugins.push((Arc::new(FilterOnly(engine_plugin(name, naive, vocabulary))), 0));
     }
-    for (name, weight) in &naive.score_plugins {
+    for (name, weight) in naive.score_plugins.iter().filter(|(name, _)| ALL_PLUGINS.contains(name)) {
         plugins.push((Arc::new(ScoreOnly(engine_plugin(name, naive, vocabulary))), *weight));
     }
     let mut profile = Profile::new("default-scheduler", plugins);
@@ -269,6 +303,11 @@ fn engine_plugin(name: &str, naive: &NaiveProfile, vocabulary: &mut Vocabulary) 
             Arc::new(NodeResourcesBalancedAllocation::over(&names, vocabulary))
         }
         "ImageLocality" => Arc::new(ImageLocality),
+        "VolumeRestrictions" => Arc::new(VolumeRestrictions),
+        "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
+        "VolumeBinding" => Arc::new(VolumeBinding::default()),
+        "VolumeZone" => Arc::new(VolumeZone::new(vocabulary)),
+        "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
         other => panic!("{other} is not a plugin"),
     }
 }
@@ -293,14 +332,14 @@ fn fit(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> NodeResourcesFit {
 /// Lets the engine decide and holds the decision against the naive twin's. `draws` is a copy of
 /// the engine's stream, kept in step. Returns the chosen node.
 pub(crate) fn check_decision(
-    twin: &Twin,
+    twin: &mut Twin,
     (profile, naive_profile): (&Profile, &NaiveProfile),
     engine: &mut Engine,
     class: ClassId,
     (tie_break, draws): (TieBreak, &mut Draws),
 ) -> Option<String> {
     let start = engine.next_start();
-    let decision = engine.decide(&twin.world, profile, class, &mut NoProbe);
+    let decision = engine.decide(&mut twin.world, profile, class, &mut NoProbe);
     let pod = &twin.world.class(class).input;
     let expected = schedule(naive_profile, &twin.cluster, pod, start, Pick::First);
     assert_eq!(engine.next_start(), expected.next_start, "next start");
@@ -346,8 +385,9 @@ pub(crate) fn changed_node(rng: &mut Rng, old: &NodeInput) -> NodeInput {
     let index: usize = old.name[1..].parse().expect("nodes are named n<index>");
     let fresh = fake::node(rng, index);
     let mut node = old.clone();
-    match rng.range(0..=6) {
+    match rng.range(0..=7) {
         0 => node = fresh,
+        6 => node.declared_features = fresh.declared_features,
         1 => node.labels = fresh.labels,
         2 => node.taints = fresh.taints,
         3 => node.images = fresh.images,
@@ -360,7 +400,18 @@ pub(crate) fn changed_node(rng: &mut Rng, old: &NodeInput) -> NodeInput {
 
 /// A random step of a cluster's life that involves no decision. Node names go up to `n<last>`.
 pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive<usize>) {
-    match rng.range(0..=9) {
+    match rng.range(0..=12) {
+        10 | 11 => {
+            // One object of a whole new storage, so that its references have a chance to hold.
+            let objects = fake::storage(rng);
+            if !objects.is_empty() {
+                twin.put_storage(rng.pick(&objects).clone());
+            }
+        }
+        12 if !twin.cluster.storage.objects.is_empty() => {
+            let keys: Vec<StorageKey> = twin.cluster.storage.objects.keys().cloned().collect();
+            twin.remove_storage(rng.pick(&keys));
+        }
         0..=2 if !twin.placed.is_empty() => {
             let at = rng.range(0..=twin.placed.len() - 1);
             twin.displace(at);

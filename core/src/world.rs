@@ -4,12 +4,19 @@
 use std::sync::Arc;
 
 use crate::class::{ClassTable, PodClass};
-use crate::ids::{ClassId, NodeId, PodId};
-use crate::input::{NodeInput, PodInput};
+use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::input::storage::{StorageInput, StorageKey, StorageKind};
+use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
+use crate::nominations::{Nomination, Nominations};
+use crate::owners::Owners;
 use crate::pods::PodTable;
+use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
+use crate::storage::{Storage, VolumeDecision};
+use crate::topology::spread::Wanted;
+use crate::topology::{Namespaces, Placed, PodCounting, Topology};
 
 /// Everything a decision depends on.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +26,34 @@ pub struct World {
     classes: ClassTable,
     nodes: NodeSnapshot,
     pods: PodTable,
+    namespaces: Namespaces,
+    topology: Topology,
+    nominations: Nominations,
+    owners: Owners,
+    budgets: Budgets,
+    storage: Storage,
+    thoughts: Thoughts,
+}
+
+/// What a cycle supposes: pods that are not there, or are gone; the last one is undone first.
+#[derive(Clone, Debug, Default)]
+struct Thoughts {
+    pods: Vec<(usize, ClassId, i32)>,
+    /// For each host port of each of them: it was in use before.
+    ports: Vec<bool>,
+}
+
+/// The parts of a world that counters are made from, beside the counters themselves.
+macro_rules! placed {
+    ($world:ident) => {
+        Placed {
+            vocabulary: &$world.vocabulary,
+            classes: &$world.classes,
+            nodes: &$world.nodes,
+            pods: &$world.pods,
+            namespaces: &$world.namespaces,
+        }
+    };
 }
 
 impl World {
@@ -26,6 +61,74 @@ impl World {
     #[must_use]
     pub fn with_node_ordering(ordering: NodeOrdering) -> World {
         World { nodes: NodeSnapshot::with_ordering(ordering), ..World::default() }
+    }
+
+    /// The same world, whose pods are counted in this way.
+    #[must_use]
+    pub fn counting(mut self, counting: PodCounting) -> World {
+        self.topology = Topology::with_counting(counting);
+        self.topology.reset(placed!(self));
+        self
+    }
+
+    /// Counts of pods by topology domain.
+    #[inline]
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Services and workloads that own pods.
+    #[inline]
+    #[must_use]
+    pub fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// Services and workloads, to be changed.
+    pub fn owners_mut(&mut self) -> &mut Owners {
+        &mut self.owners
+    }
+
+    /// What a selector made from owners needs.
+    pub(crate) fn owners_and_vocabulary(&mut self) -> (&Owners, &ClassTable, &mut Vocabulary) {
+        (&self.owners, &self.classes, &mut self.vocabulary)
+    }
+
+    /// Disruption budgets.
+    #[inline]
+    #[must_use]
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// Adds a disruption budget or takes over its new state. `uid_of` finds the pods it names.
+    pub fn upsert_budget(&mut self, input: &DisruptionBudgetInput, uid_of: impl Fn(&str) -> Option<PodUid>) {
+        self.budgets.upsert(input, &mut self.vocabulary, uid_of);
+    }
+
+    /// Takes a disruption budget out.
+    pub fn remove_budget(&mut self, namespace: &str, name: &str) {
+        let [namespace, name] = [namespace, name].map(|text| self.vocabulary.symbols.intern(text));
+        self.budgets.remove(namespace, name);
+    }
+
+    /// Pods nominated to nodes.
+    #[inline]
+    #[must_use]
+    pub fn nominations(&self) -> &Nominations {
+        &self.nominations
+    }
+
+    /// Nominates a pod to a node, which need not exist.
+    pub fn nominate(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
+        let priority = self.classes.get(class).priority;
+        self.nominations.insert(node, Nomination { pod, class, priority });
+    }
+
+    /// Takes a pod's nomination back. Returns the node it was nominated to.
+    pub fn clear_nomination(&mut self, pod: PodUid) -> Option<NodeId> {
+        self.nominations.remove(pod)
     }
 
     /// The nodes.
@@ -48,6 +151,13 @@ impl World {
         &mut self.pods
     }
 
+    /// Volumes, claims and what pods use of them.
+    #[inline]
+    #[must_use]
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
     /// A compiled class.
     #[inline]
     #[must_use]
@@ -57,7 +167,44 @@ impl World {
 
     /// Compiles a spec, once per distinct spec.
     pub fn compile(&mut self, input: &Arc<PodInput>) -> ClassId {
-        self.classes.compile(input, &mut self.vocabulary)
+        let known = self.classes.len();
+        let id = self.classes.compile(input, &mut self.vocabulary);
+        if id.index() == known {
+            self.topology.add_class(id, placed!(self));
+        }
+        id
+    }
+
+    /// Adds a namespace or takes over its new labels.
+    pub fn upsert_namespace(&mut self, name: &str, labels: &Labels) {
+        let name = self.vocabulary.symbols.intern(name);
+        let labels = self.vocabulary.label_set(labels);
+        if self.namespaces.insert(name, labels) != Some(labels) {
+            self.topology.reset(placed!(self));
+        }
+    }
+
+    /// Takes a namespace out.
+    pub fn remove_namespace(&mut self, name: &str) {
+        let name = self.vocabulary.symbols.intern(name);
+        if self.namespaces.remove(&name).is_some() {
+            self.topology.reset(placed!(self));
+        }
+    }
+
+    /// Makes the counters that pod affinity of a pending class needs.
+    pub(crate) fn prepare_affinity(&mut self, class: ClassId) {
+        self.topology.prepare_affinity(class, placed!(self));
+    }
+
+    /// Makes the counters that topology spread of a pending class needs.
+    pub(crate) fn prepare_spread(&mut self, class: ClassId, wanted: Wanted<'_>) {
+        self.topology.prepare_spread(class, wanted, placed!(self));
+    }
+
+    /// Counts what a pending class reads, if counts are not kept.
+    pub(crate) fn scan_pods(&mut self, class: ClassId) {
+        self.topology.scan(class, placed!(self));
     }
 
     /// How many distinct specs were compiled.
@@ -74,6 +221,7 @@ impl World {
             for pod in self.pods.on_node(id) {
                 let class = self.classes.get(self.pods.get(pod).class);
                 self.nodes.add_pod(row, class);
+                self.storage.add_pod(id, class);
             }
         }
         id
@@ -81,6 +229,11 @@ impl World {
 
     /// Takes a node out of the list; pods on it stay known.
     pub fn remove_node(&mut self, id: NodeId) {
+        if self.nodes.row_of(id).is_some() {
+            for pod in self.pods.on_node(id) {
+                self.storage.remove_pod(id, self.classes.get(self.pods.get(pod).class));
+            }
+        }
         self.nodes.remove(id, &self.vocabulary);
     }
 
@@ -100,7 +253,11 @@ impl World {
     pub fn place(&mut self, pod: PodId, node: NodeId) {
         self.pods.attach(pod, node);
         if let Some(row) = self.nodes.row_of(node) {
-            self.nodes.add_pod(row, self.classes.get(self.pods.get(pod).class));
+            let id = self.pods.get(pod).class;
+            let class = self.classes.get(id);
+            self.nodes.add_pod(row, class);
+            self.topology.on_placed(row, id, 1, &self.nodes);
+            self.storage.add_pod(node, class);
         }
     }
 
@@ -110,12 +267,91 @@ impl World {
         let node = row.node().expect("only a placed pod can be displaced");
         self.pods.detach(pod);
         if let Some(at) = self.nodes.row_of(node) {
-            self.nodes.remove_pod(at, self.classes.get(row.class));
+            let class = self.classes.get(row.class);
+            self.nodes.remove_pod(at, class);
+            self.topology.on_placed(at, row.class, -1, &self.nodes);
+            self.storage.remove_pod(node, class);
         }
+    }
+
+    /// Lets plugins see one pod of a class more on a row (`sign` 1), or one less (-1), until
+    /// [`World::undo_to`]. Nothing that is kept between cycles notices.
+    pub(crate) fn suppose(&mut self, row: usize, class: ClassId, sign: i32) {
+        let thoughts = &mut self.thoughts;
+        self.nodes.suppose(row, self.classes.get(class), i64::from(sign), &mut thoughts.ports);
+        self.topology.on_thought(row, class, sign);
+        self.storage.suppose(self.nodes.columns().id[row], self.classes.get(class), sign);
+        thoughts.pods.push((row, class, sign));
+    }
+
+    /// How many suppositions stand.
+    pub(crate) fn supposed(&self) -> usize {
+        self.thoughts.pods.len()
+    }
+
+    /// Undoes all suppositions but the first `count`.
+    pub(crate) fn undo_to(&mut self, count: usize) {
+        let thoughts = &mut self.thoughts;
+        while thoughts.pods.len() > count {
+            let (row, class, sign) = thoughts.pods.pop().expect("there is one");
+            self.nodes.undo(row, self.classes.get(class), i64::from(sign), &mut thoughts.ports);
+            self.topology.on_thought(row, class, -sign);
+            self.storage.suppose(self.nodes.columns().id[row], self.classes.get(class), -sign);
+        }
+    }
+
+    /// Adds an object of storage or takes over its new state.
+    pub fn upsert_storage(&mut self, object: &StorageInput) {
+        let World { storage, vocabulary, nodes, .. } = self;
+        match object {
+            StorageInput::PersistentVolume(it) => storage.upsert_volume(it, vocabulary),
+            StorageInput::PersistentVolumeClaim(it) => storage.upsert_claim(it, vocabulary),
+            StorageInput::StorageClass(it) => storage.upsert_class(it, vocabulary),
+            StorageInput::CsiNode(it) => {
+                let node = nodes.id_of(vocabulary.symbols.intern(&it.name));
+                storage.set_csi_node(node, Some(it), vocabulary);
+            }
+            StorageInput::CsiDriver(it) => {
+                storage.set_driver(vocabulary.symbols.intern(&it.name), Some(it));
+            }
+            StorageInput::CsiStorageCapacity(it) => storage.upsert_capacity(it, vocabulary),
+            StorageInput::VolumeAttachment(it) => {
+                let node = nodes.id_of(vocabulary.symbols.intern(&it.node_name));
+                storage.upsert_attachment(node, it, vocabulary);
+            }
+        }
+    }
+
+    /// Forgets an object of storage. Pods that use it keep naming it.
+    pub fn remove_storage(&mut self, key: &StorageKey) {
+        let World { storage, vocabulary, nodes, .. } = self;
+        let name = vocabulary.symbols.intern(&key.name);
+        match key.kind {
+            StorageKind::PersistentVolume => storage.remove_volume(name, vocabulary),
+            StorageKind::PersistentVolumeClaim => {
+                storage.remove_claim(vocabulary.symbols.intern(&key.namespace), name, vocabulary);
+            }
+            StorageKind::StorageClass => storage.remove_class(name, vocabulary),
+            StorageKind::CsiNode => storage.set_csi_node(nodes.id_of(name), None, vocabulary),
+            StorageKind::CsiDriver => storage.set_driver(name, None),
+            StorageKind::CsiStorageCapacity => storage.remove_capacity(&key.namespace, &key.name),
+            StorageKind::VolumeAttachment => storage.remove_attachment(name),
+        }
+    }
+
+    /// Takes the volumes that a pod gets on a node, before the API knows.
+    pub fn assume_volumes(&mut self, decision: &VolumeDecision, node: NodeId) {
+        self.storage.assume(decision, self.nodes.name_of(node));
+    }
+
+    /// Gives volumes back that the pod does not get after all.
+    pub fn revert_volumes(&mut self, decision: &VolumeDecision) {
+        self.storage.revert(decision);
     }
 
     /// Puts node rows into list order; to be called before rows are read.
     pub fn settle(&mut self) {
         self.nodes.settle();
+        self.topology.settle(placed!(self));
     }
 }

@@ -5,15 +5,22 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
+use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::{ClassCache, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
-use schedlab_core::ids::PodUid;
+use schedlab_core::ids::{ClassId, PodId, PodUid};
 use schedlab_core::input::{
     ContainerInput, HostPortInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
     RequirementInput, ResourceList,
 };
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::{ApiCall, PodUpdate, Scheduler, Step};
+use schedlab_core::queue::event::ASSIGNED_POD_DELETE;
+use schedlab_core::queue::interest::Interest;
+use schedlab_core::queue::{
+    Event, PluginNumber, PluginSet, ProfileNumber, QueueHost, QueueSettings, QueuedPod, SchedulingQueue,
+    Scope,
+};
+use schedlab_core::scheduler::{PodUpdate, Scheduler, Step};
 
 thread_local! {
     /// Of this thread only: the test harness has threads of its own.
@@ -136,12 +143,12 @@ fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Sc
     }
     let class = scheduler.compile(&Arc::new(pod));
     for uid in 0..WARM_CYCLES + CYCLES {
-        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node: None, created_ns: 0 }, 0);
+        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() }, 0);
     }
     scheduler
 }
 
-fn run(scheduler: &mut Scheduler, calls: &mut Vec<ApiCall>, cycles: u64) {
+fn run(scheduler: &mut Scheduler, calls: &mut Vec<OutgoingCall>, cycles: u64) {
     for _ in 0..cycles {
         let step = scheduler.step(&mut NoProbe);
         assert!(matches!(step, Step::Assumed { .. }));
@@ -172,6 +179,54 @@ fn a_warm_cycle_does_not_allocate() {
             assert_eq!(allocations, 0, "case: {name}, class cache {class_cache:?}");
         }
     }
+}
+
+/// Lets everybody in.
+struct Open;
+
+impl QueueHost for Open {
+    fn pre_enqueue(&mut self, _: &QueuedPod, _: Option<PluginNumber>) -> Option<PluginNumber> {
+        None
+    }
+
+    fn hint(&mut self, _: PluginNumber, _: &QueuedPod, _: &Event) -> bool {
+        true
+    }
+}
+
+/// Fills the queue, lets every pod fail, wakes them all and lets them through.
+fn through_the_queue(queue: &mut SchedulingQueue, round: u64) {
+    let now_ns = round * 1_000_000_000;
+    for number in 0..10_000 {
+        let pod = QueuedPod {
+            pod: PodId(number),
+            uid: PodUid(u64::from(number)),
+            class: ClassId(number % 5),
+            priority: i32::from(number % 3 == 0),
+            profile: ProfileNumber(0),
+        };
+        queue.add(pod, now_ns, &mut Open);
+    }
+    let rejected = (PluginSet::one(PluginNumber(0)), PluginSet::NONE);
+    for _ in 0..10_000 {
+        let pod = queue.pop().expect("as many as were added");
+        queue.reject(pod, rejected, now_ns, &mut Open);
+    }
+    queue.on_event(&Event::bare(ASSIGNED_POD_DELETE), Scope::Everyone, now_ns, &mut Open);
+    while let Some(pod) = queue.pop() {
+        queue.done(pod);
+    }
+}
+
+#[test]
+fn a_warm_queue_does_not_allocate() {
+    let mut interest = Interest::default();
+    interest.register(PluginNumber(0), ASSIGNED_POD_DELETE);
+    let mut queue = SchedulingQueue::new(QueueSettings::default(), vec![interest]);
+    (0..3).for_each(|round| through_the_queue(&mut queue, round));
+    let before = ALLOCATIONS.get();
+    (3..6).for_each(|round| through_the_queue(&mut queue, round));
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }
 
 /// The counter counts: otherwise the test above would say nothing.

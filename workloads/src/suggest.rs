@@ -2,13 +2,30 @@
 
 /// The candidate nearest to `name`, if it is near enough to be a slip of the finger.
 pub(crate) fn closest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
-    let lower = name.to_ascii_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| (edit_distance(&lower, &candidate.to_ascii_lowercase()), *candidate))
-        .filter(|(distance, candidate)| *distance <= slips_allowed(candidate))
+    nearest(name, candidates.iter().copied())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Up to `limit` candidates that are near enough, nearest first.
+pub(crate) fn closest_of<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<String> {
+    let mut found: Vec<(usize, &str)> = nearest(name, candidates).collect();
+    found.sort_unstable();
+    found.into_iter().take(limit).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let lower = name.to_ascii_lowercase();
+    candidates
+        .map(move |candidate| (edit_distance(&lower, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= slips_allowed(candidate))
 }
 
 /// One slip in three letters, at least one.

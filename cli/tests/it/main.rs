@@ -1,6 +1,7 @@
 //! End to end: runs the binary and looks at what a person or a script would see.
 
 mod bad_input;
+mod explain;
 mod interrupt;
 mod list;
 mod replay;

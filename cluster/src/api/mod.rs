@@ -155,6 +155,8 @@ pub trait Api: Send + Sync {
             start_time_s: spec.start_time_s,
             creation_time_s: Some((row.created_ns / 1_000_000_000).cast_signed()),
             is_terminating: row.flags.contains(PodFlags::TERMINATING),
+            // Rows keep no conditions: whoever preempts knows its victims.
+            is_preempted: false,
             is_finished: row.phase.is_finished(),
         }
     }

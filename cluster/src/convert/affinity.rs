@@ -38,7 +38,7 @@ pub(super) fn node_affinity(affinity: &NodeAffinity) -> NodeAffinityInput {
     }
 }
 
-fn node_term(term: &NodeSelectorTerm) -> NodeSelectorTermInput {
+pub(super) fn node_term(term: &NodeSelectorTerm) -> NodeSelectorTermInput {
     NodeSelectorTermInput {
         match_expressions: node_requirements(term.match_expressions.as_deref()),
         match_fields: node_requirements(term.match_fields.as_deref()),

@@ -17,6 +17,14 @@ pub enum ConvertError {
         /// What is wrong with it.
         source: QuantityError,
     },
+    /// A field has another type than the API gives it.
+    #[error("{object}: {error}; write it as the API has it")]
+    Shape {
+        /// Kind and name.
+        object: String,
+        /// Which field, and what was expected.
+        error: String,
+    },
     /// A field the API requires is empty.
     #[error("{object}: {field} is empty; the API requires it")]
     Missing {

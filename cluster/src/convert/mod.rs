@@ -11,12 +11,22 @@ mod error;
 mod node;
 mod pod;
 mod quantity;
+mod storage;
 mod volume;
+mod workload;
 
 pub use affinity::label_selector_input;
 pub use error::ConvertError;
 pub use node::node_input;
 pub use pod::pod_input;
+pub use storage::{
+    attachment_input, claim_input, csi_driver_input, csi_node_input, persistent_volume_input,
+    storage_capacity_input, storage_class_input, storage_input, storage_kind,
+};
+pub use workload::{
+    disruption_budget_input, replica_set_input, replication_controller_input, service_input,
+    stateful_set_input,
+};
 
 /// The text, or the empty one the API means by its absence.
 fn text_or_empty(text: Option<&String>) -> String {

@@ -57,8 +57,9 @@ fn input(pod: &Pod, spec: &PodSpec) -> Result<PodInput, ConvertError> {
             .unwrap_or_default(),
         tolerations: each(spec.tolerations.as_deref(), toleration),
         spread_constraints: each(spec.topology_spread_constraints.as_deref(), affinity::spread_constraint),
-        volumes: spec.volumes.iter().flatten().filter_map(volume::volume).collect(),
+        volumes: spec.volumes.iter().flatten().filter_map(|it| volume::volume(pod, it)).collect(),
         host_network: spec.host_network.unwrap_or(false),
+        has_user_namespace: spec.host_users == Some(false),
         controller: controller(pod),
         is_terminating: pod.metadata.deletion_timestamp.is_some(),
     })
@@ -76,8 +77,18 @@ fn meta(pod: &Pod, spec: &PodSpec) -> PodMeta {
         start_time_s: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0.as_second()),
         creation_time_s: pod.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second()),
         is_terminating: pod.metadata.deletion_timestamp.is_some(),
+        is_preempted: status.is_some_and(is_preempted),
         is_finished: matches!(phase, Some("Succeeded" | "Failed")),
     }
+}
+
+/// Upstream: framework/preemption/util.go `PodTerminatingByPreemption` looks at the first condition
+/// of the type.
+fn is_preempted(status: &PodStatus) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.find(|condition| condition.type_ == "DisruptionTarget").is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some("PreemptionByScheduler")
+    })
 }
 
 fn each<T, U>(items: Option<&[T]>, convert: impl Fn(&T) -> U) -> Vec<U> {
@@ -118,6 +129,13 @@ fn container(pod: &Pod, from: &Container, field: &str) -> Result<ContainerInput,
         requests: pod_list(pod, requested, &field_of_requests)?.unwrap_or_default(),
         is_sidecar: from.restart_policy.as_deref() == Some("Always"),
         host_ports: host_ports(from),
+        may_restart_all: from
+            .restart_policy_rules
+            .iter()
+            .flatten()
+            .any(|rule| rule.action == "RestartAllContainers"),
+        // The typed API does not know `bindMountOptions` yet; no pod gets past admission with them.
+        has_bind_mount_options: false,
         status: status_of(pod, &from.name)
             .map(|(status, field)| container_status(pod, status, field))
             .transpose()?,

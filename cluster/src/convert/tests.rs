@@ -105,7 +105,10 @@ fn identity_goes_to_the_meta() {
             "deletionTimestamp": "1970-01-01T00:02:00Z"
         },
         "spec": { "containers": [{ "name": "c" }], "nodeName": "n1" },
-        "status": { "nominatedNodeName": "n2", "startTime": "1970-01-01T00:01:41Z", "phase": "Failed" }
+        "status": {
+            "nominatedNodeName": "n2", "startTime": "1970-01-01T00:01:41Z", "phase": "Failed",
+            "conditions": [{ "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler" }]
+        }
     }));
     let expected = PodMeta {
         name: "web".to_owned(),
@@ -115,6 +118,7 @@ fn identity_goes_to_the_meta() {
         start_time_s: Some(101),
         creation_time_s: Some(100),
         is_terminating: true,
+        is_preempted: true,
         is_finished: true,
     };
     assert_eq!(meta, expected);
@@ -293,7 +297,11 @@ fn volumes_that_scheduling_reads_are_kept() {
             json!({ "persistentVolumeClaim": { "claimName": "c", "readOnly": true } }),
             Some(Source::Claim { claim_name: text("c"), read_only: true }),
         ),
-        ("ephemeral", json!({ "ephemeral": {} }), Some(Source::Ephemeral)),
+        (
+            "ephemeral",
+            json!({ "ephemeral": {} }),
+            Some(Source::Ephemeral { pod_name: text("p"), pod_uid: text("") }),
+        ),
         ("image", json!({ "image": { "reference": "r" } }), Some(Source::Image { reference: text("r") })),
         ("csi", json!({ "csi": { "driver": "d" } }), Some(Source::Csi { driver: text("d") })),
         (

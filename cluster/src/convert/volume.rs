@@ -1,17 +1,17 @@
 //! Volumes: only the sources that a scheduler plugin reads.
 
-use k8s_openapi::api::core::v1::Volume;
+use k8s_openapi::api::core::v1::{Pod, Volume};
 use schedlab_core::input::{VolumeInput, VolumeSourceInput};
 
 use super::text_or_empty;
 
 /// The volume, if scheduling has an opinion about its source.
-pub(super) fn volume(volume: &Volume) -> Option<VolumeInput> {
-    let source = claimed(volume).or_else(|| shared_disk(volume)).or_else(|| in_tree(volume))?;
+pub(super) fn volume(pod: &Pod, volume: &Volume) -> Option<VolumeInput> {
+    let source = claimed(pod, volume).or_else(|| shared_disk(volume)).or_else(|| in_tree(volume))?;
     Some(VolumeInput { name: volume.name.clone(), source })
 }
 
-fn claimed(volume: &Volume) -> Option<VolumeSourceInput> {
+fn claimed(pod: &Pod, volume: &Volume) -> Option<VolumeSourceInput> {
     if let Some(claim) = &volume.persistent_volume_claim {
         return Some(VolumeSourceInput::Claim {
             claim_name: claim.claim_name.clone(),
@@ -19,7 +19,10 @@ fn claimed(volume: &Volume) -> Option<VolumeSourceInput> {
         });
     }
     if volume.ephemeral.is_some() {
-        return Some(VolumeSourceInput::Ephemeral);
+        return Some(VolumeSourceInput::Ephemeral {
+            pod_name: text_or_empty(pod.metadata.name.as_ref()),
+            pod_uid: text_or_empty(pod.metadata.uid.as_ref()),
+        });
     }
     if let Some(image) = &volume.image {
         return Some(VolumeSourceInput::Image { reference: text_or_empty(image.reference.as_ref()) });
@@ -65,7 +68,11 @@ fn shared_disk(volume: &Volume) -> Option<VolumeSourceInput> {
 fn in_tree(volume: &Volume) -> Option<VolumeSourceInput> {
     let of_kind = |kind: &str, id: String| Some(VolumeSourceInput::InTree { kind: kind.to_owned(), id });
     if let Some(disk) = &volume.azure_disk {
-        return of_kind("azureDisk", disk.disk_uri.clone());
+        let is_managed = |kind: &&String| kind.eq_ignore_ascii_case("Managed");
+        return match disk.kind.as_ref().filter(|kind| !is_managed(kind)) {
+            Some(kind) => of_kind(&format!("azureDisk/{kind}"), disk.disk_uri.clone()),
+            None => of_kind("azureDisk", disk.disk_uri.clone()),
+        };
     }
     if let Some(file) = &volume.azure_file {
         return of_kind("azureFile", format!("{}#{}", file.secret_name, file.share_name));

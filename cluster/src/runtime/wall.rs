@@ -6,13 +6,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
+use schedlab_core::framework::extend::{Extenders, Verb};
+use schedlab_core::framework::points;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
+use schedlab_core::scheduler::{ApiCall, ConditionChange, PodCounts, Scheduler, StatusPatch, Step};
 
+use super::bind::bind_by_extender;
 use super::bridge::Bridge;
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
 use crate::api::{
-    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Watch,
+    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason, Watch,
 };
 use crate::clock::monotonic_ns;
 
@@ -143,11 +147,17 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let shared = Arc::new(Shared::default());
         shared.handled_version.store(resource_version, Ordering::Release);
         let (to_binder, batches) = bounded(BATCHES_MAX);
-        let (failures, from_binder) = unbounded();
+        let (answers, from_binder) = unbounded();
         let (commands, from_handle) = unbounded();
         let (cycles, binds) = recorders;
-        let binder =
-            Binder { api: Arc::clone(&api), shared: Arc::clone(&shared), batches, failures, recorder: binds };
+        let binder = Binder {
+            api: Arc::clone(&api),
+            shared: Arc::clone(&shared),
+            batches,
+            answers,
+            recorder: binds,
+            extenders: scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect(),
+        };
         let binder = std::thread::Builder::new()
             .name("binder".to_owned())
             .spawn(move || binder.run())
@@ -225,11 +235,28 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     }
 }
 
-/// Calls on their way, with the times of creation of the pods to be bound.
+/// Calls on their way, by kind; bindings with the times of creation of their pods.
+#[derive(Default)]
 struct Batch {
     binds: Vec<Binding>,
+    bind_ids: Vec<CallId>,
     created_ns: Vec<u64>,
-    conditions: Vec<(PodUid, Arc<str>)>,
+    patches: Vec<(CallId, StatusPatch, Nomination)>,
+    deletes: Vec<PodUid>,
+    delete_ids: Vec<CallId>,
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.binds.len() + self.patches.len() + self.deletes.len()
+    }
+}
+
+/// How a call ended. Bindings that nobody tracks are answered only if they failed.
+struct Answer {
+    id: CallId,
+    pod: PodUid,
+    result: Result<(), CallFailure>,
 }
 
 /// The scheduler thread.
@@ -240,7 +267,7 @@ struct Driver<C> {
     bridge: Bridge,
     shared: Arc<Shared>,
     to_binder: Sender<Batch>,
-    from_binder: Receiver<PodUid>,
+    from_binder: Receiver<Vec<Answer>>,
     commands: Receiver<Command>,
     recorder: C,
 }
@@ -253,20 +280,25 @@ impl<C: CycleRecorder> Driver<C> {
             self.answer_commands();
             events.clear();
             let event_count = self.watch.drain_into(&mut events)?;
-            let failure_count = self.from_binder.len();
-            if event_count == 0 && failure_count == 0 && !self.scheduler.has_work() {
+            let answer_count = self.from_binder.len();
+            let now_ns = monotonic_ns();
+            let is_due = self.scheduler.next_wake_ns().is_some_and(|wake_ns| wake_ns <= now_ns);
+            if event_count == 0 && answer_count == 0 && !is_due && !self.scheduler.has_work() {
                 self.recorder.rests();
-                self.shared.is_resting.store(true, Ordering::Release);
+                self.shared.is_resting.store(self.scheduler.is_settled(), Ordering::Release);
                 self.watch.wait(IDLE_WAIT);
                 continue;
             }
             self.shared.is_resting.store(false, Ordering::Release);
-            let now_ns = monotonic_ns();
+            self.scheduler.advance(now_ns);
             for event in &events {
                 self.bridge.deliver(event, self.api.as_ref(), &mut self.scheduler, now_ns);
             }
-            for pod in self.from_binder.try_iter().take(failure_count) {
-                self.scheduler.on_bind_failed(pod, now_ns);
+            for Answer { id, pod, result } in self.from_binder.try_iter().take(answer_count).flatten() {
+                match id {
+                    CallId::UNTRACKED => self.scheduler.on_bind_failed(pod, now_ns),
+                    id => self.scheduler.on_answer(id, result, now_ns),
+                }
             }
             if let Some(last) = events.last() {
                 self.shared.handled_version.store(last.resource_version(), Ordering::Release);
@@ -285,7 +317,7 @@ impl<C: CycleRecorder> Driver<C> {
             let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
                 Step::Idle => break,
                 Step::Assumed { pod, .. } => (pod, CycleOutcome::Assumed),
-                Step::Unschedulable { pod } => (pod, CycleOutcome::Unschedulable),
+                Step::Unschedulable { pod } | Step::Failed { pod } => (pod, CycleOutcome::Unschedulable),
             };
             attempts += 1;
             self.recorder.cycle_ended(self.scheduler.world().pods().get(pod).queued_ns, outcome);
@@ -293,28 +325,43 @@ impl<C: CycleRecorder> Driver<C> {
         self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
     }
 
-    fn send(&mut self, calls: &mut Vec<ApiCall>) {
+    fn send(&mut self, calls: &mut Vec<OutgoingCall>) {
         if calls.is_empty() {
             return;
         }
         let mut batch = Batch {
             binds: Vec::with_capacity(calls.len()),
+            bind_ids: Vec::with_capacity(calls.len()),
             created_ns: Vec::with_capacity(calls.len()),
-            conditions: Vec::new(),
+            ..Batch::default()
         };
-        for call in calls.drain(..) {
+        for OutgoingCall { id, call } in calls.drain(..) {
             match call {
                 ApiCall::Bind { pod, node } => {
                     let pods = self.scheduler.world().pods();
                     let created_ns = pods.find(pod).map_or(0, |id| pods.get(id).created_ns);
                     let node = self.bridge.name_of(node, self.api.as_ref(), &self.scheduler);
                     batch.binds.push(Binding { pod, node });
+                    batch.bind_ids.push(id);
                     batch.created_ns.push(created_ns);
                 }
-                ApiCall::SetUnschedulable { pod, message } => batch.conditions.push((pod, message)),
+                ApiCall::PatchStatus(patch) => {
+                    let nomination = match patch.nomination {
+                        points::Nomination::Keep => Nomination::Keep,
+                        points::Nomination::Clear => Nomination::Clear,
+                        points::Nomination::Node(node) => {
+                            Nomination::Set(self.bridge.name_of(node, self.api.as_ref(), &self.scheduler))
+                        }
+                    };
+                    batch.patches.push((id, patch, nomination));
+                }
+                ApiCall::DeletePod { pod } => {
+                    batch.deletes.push(pod);
+                    batch.delete_ids.push(id);
+                }
             }
         }
-        let count = (batch.binds.len() + batch.conditions.len()) as u64;
+        let count = batch.len() as u64;
         self.shared.calls_in_flight.fetch_add(count, Ordering::AcqRel);
         if self.to_binder.send(batch).is_err() {
             // The binder is gone (a bug that `stop` reports): nothing is in flight.
@@ -350,63 +397,127 @@ struct Binder<B> {
     api: Arc<dyn Api>,
     shared: Arc<Shared>,
     batches: Receiver<Batch>,
-    failures: Sender<PodUid>,
+    answers: Sender<Vec<Answer>>,
     recorder: B,
+    /// Those that bind.
+    extenders: Extenders,
 }
 
 impl<B: BindRecorder> Binder<B> {
+    /// Binds through the API, but for pods that an extender binds.
+    fn bind_each(&self, binds: &[Binding], results: &mut Vec<Result<(), ApiError>>) {
+        if self.extenders.is_empty() {
+            return self.api.bind_batch(binds, results);
+        }
+        for binding in binds {
+            match bind_by_extender(self.api.as_ref(), &self.extenders, *binding) {
+                Some(result) => results.push(result),
+                None => results.push(self.api.bind_pod(*binding)),
+            }
+        }
+    }
+
     fn run(mut self) -> B {
         let mut results = Vec::new();
         let mut bound = Vec::new();
         while let Ok(batch) = self.batches.recv() {
-            let mut failed = 0;
-            if !batch.binds.is_empty() {
-                self.recorder.binds_begin();
-                results.clear();
-                self.api.bind_batch(&batch.binds, &mut results);
-                bound.clear();
-                for ((binding, &created_ns), result) in
-                    batch.binds.iter().zip(&batch.created_ns).zip(&results)
-                {
-                    match result {
-                        Ok(()) => bound.push((binding.pod, created_ns)),
-                        Err(_) => {
-                            failed += 1;
-                            // The scheduler thread ends before the binder only when stopped.
-                            let _ = self.failures.send(binding.pod);
-                        }
-                    }
-                }
-                self.recorder.binds_ended(&bound);
+            let mut answers = Vec::new();
+            // A patch was wanted before the binding of the same pod: it must not arrive after it.
+            self.patch(&batch.patches, &mut results, &mut answers);
+            self.bind(&batch, &mut results, &mut bound, &mut answers);
+            self.delete(&batch, &mut results, &mut answers);
+            let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
+            if !answers.is_empty() {
+                // The scheduler thread ends before the binder only when stopped.
+                let _ = self.answers.send(answers);
             }
-            failed += self.patch(&batch.conditions, &mut results);
             self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
-            let count = (batch.binds.len() + batch.conditions.len()) as u64;
-            self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
+            self.shared.calls_in_flight.fetch_sub(batch.len() as u64, Ordering::AcqRel);
         }
         self.recorder
     }
 
-    fn patch(&self, conditions: &[(PodUid, Arc<str>)], results: &mut Vec<Result<(), ApiError>>) -> u64 {
-        if conditions.is_empty() {
-            return 0;
+    fn bind(
+        &mut self,
+        batch: &Batch,
+        results: &mut Vec<Result<(), ApiError>>,
+        bound: &mut Vec<(PodUid, u64)>,
+        answers: &mut Vec<Answer>,
+    ) {
+        if batch.binds.is_empty() {
+            return;
         }
-        let patches: Vec<PodStatusPatch<'_>> = conditions
+        self.recorder.binds_begin();
+        results.clear();
+        self.bind_each(&batch.binds, results);
+        bound.clear();
+        for (at, (binding, result)) in batch.binds.iter().zip(results.iter()).enumerate() {
+            let id = batch.bind_ids[at];
+            if result.is_ok() {
+                bound.push((binding.pod, batch.created_ns[at]));
+            }
+            if result.is_err() || id != CallId::UNTRACKED {
+                answers.push(answer(id, binding.pod, result));
+            }
+        }
+        self.recorder.binds_ended(bound);
+    }
+
+    fn patch(
+        &self,
+        patches: &[(CallId, StatusPatch, Nomination)],
+        results: &mut Vec<Result<(), ApiError>>,
+        answers: &mut Vec<Answer>,
+    ) {
+        if patches.is_empty() {
+            return;
+        }
+        let wanted: Vec<PodStatusPatch<'_>> = patches
             .iter()
-            .map(|(pod, message)| PodStatusPatch {
-                pod: *pod,
-                condition: Some(ConditionPatch {
-                    type_: "PodScheduled",
-                    status: ConditionStatus::False,
-                    reason: "Unschedulable",
-                    message,
-                }),
-                nomination: Nomination::Keep,
+            .map(|(_, patch, nomination)| PodStatusPatch {
+                pod: patch.pod,
+                condition: patch.condition.as_ref().map(condition),
+                nomination: *nomination,
                 phase: None,
             })
             .collect();
         results.clear();
-        self.api.patch_pod_status_batch(&patches, results);
-        results.iter().filter(|result| result.is_err()).count() as u64
+        self.api.patch_pod_status_batch(&wanted, results);
+        answers.extend(
+            patches.iter().zip(results.iter()).map(|((id, patch, _), result)| answer(*id, patch.pod, result)),
+        );
     }
+
+    fn delete(&self, batch: &Batch, results: &mut Vec<Result<(), ApiError>>, answers: &mut Vec<Answer>) {
+        if batch.deletes.is_empty() {
+            return;
+        }
+        results.clear();
+        self.api.delete_pods_batch(&batch.deletes, results);
+        let calls = batch.delete_ids.iter().zip(&batch.deletes);
+        answers.extend(calls.zip(results.iter()).map(|((&id, &pod), result)| answer(id, pod, result)));
+    }
+}
+
+fn condition(change: &ConditionChange) -> ConditionPatch<'_> {
+    let (reason, message) = match change {
+        ConditionChange::False { reason, message } => (reason.as_str(), message.as_ref()),
+        // Differs: KEP-5501 removes the condition. The API here patches conditions and removes none,
+        // so it is left without a reason.
+        ConditionChange::Withdraw => ("", ""),
+    };
+    ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message }
+}
+
+/// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
+fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
+    let failure = |error: &ApiError| match error.reason {
+        Reason::NotFound => CallFailure::NotFound,
+        Reason::Conflict => CallFailure::Conflict,
+        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
+            CallFailure::Transient
+        }
+        _ => CallFailure::Other,
+    };
+    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
 }

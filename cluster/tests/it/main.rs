@@ -4,6 +4,7 @@ mod binding;
 mod calls;
 mod deletion;
 mod errors;
+mod extenders;
 mod names;
 mod objects;
 mod replay;

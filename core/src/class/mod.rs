@@ -3,9 +3,13 @@
 //! Two pods with the same class are interchangeable to every plugin, so whatever is computed per
 //! class (masks, scores, diagnoses) is computed once for all replicas.
 
+pub mod affinity;
+pub mod features;
+pub mod labels;
 pub mod requests;
 pub mod selector;
 pub mod tolerations;
+pub mod volumes;
 
 use std::sync::Arc;
 
@@ -17,12 +21,17 @@ use crate::interner::Vocabulary;
 use crate::resources::Amounts;
 use crate::snapshot::ports::HostPort;
 
+use affinity::{AffinityTerms, SpreadConstraint};
+use features::FeatureSet;
 use selector::{NameSubset, PreferredTerms, RequiredNodeAffinity};
 use tolerations::Toleration;
+use volumes::PodVolumes;
 
 /// A compiled pod spec.
 #[derive(Clone, Debug)]
 pub struct PodClass {
+    /// Its place in the table of classes.
+    pub id: ClassId,
     /// The spec it was compiled from.
     pub input: Arc<PodInput>,
     /// `metadata.namespace`.
@@ -59,6 +68,18 @@ pub struct PodClass {
     pub images: Box<[Symbol]>,
     /// Names of the scheduling gates.
     pub scheduling_gates: Box<[Symbol]>,
+    /// `spec.affinity.podAffinity`.
+    pub pod_affinity: AffinityTerms,
+    /// `spec.affinity.podAntiAffinity`.
+    pub pod_anti_affinity: AffinityTerms,
+    /// `spec.topologySpreadConstraints`.
+    pub spread: Box<[SpreadConstraint]>,
+    /// `metadata.deletionTimestamp` is set.
+    pub is_terminating: bool,
+    /// Claims, disks and other volumes that scheduling reads.
+    pub volumes: PodVolumes,
+    /// Features that a node must declare.
+    pub required_features: FeatureSet,
 }
 
 /// All classes.
@@ -75,7 +96,7 @@ impl ClassTable {
             return id;
         }
         let id = ClassId(u32::try_from(self.classes.len()).expect("fewer than 2^32 classes"));
-        self.classes.push(PodClass::compile(input, vocabulary));
+        self.classes.push(PodClass::compile(id, input, vocabulary));
         self.by_input.insert(Arc::clone(input), id);
         id
     }
@@ -101,13 +122,14 @@ impl ClassTable {
 }
 
 impl PodClass {
-    fn compile(input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> PodClass {
+    fn compile(id: ClassId, input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> PodClass {
         let pod = input.as_ref();
         let affinity = pod.node_affinity.as_ref();
         let required = affinity.and_then(|affinity| affinity.required.as_deref());
         let nonzero = Amounts::from_list(&requests::placed_nonzero(pod), vocabulary);
         let node_name = pod.node_name.as_deref().filter(|name| !name.is_empty());
         PodClass {
+            id,
             input: Arc::clone(input),
             namespace: vocabulary.symbols.intern(&pod.namespace),
             labels: vocabulary.label_set(&pod.labels),
@@ -133,6 +155,12 @@ impl PodClass {
                 .iter()
                 .map(|gate| vocabulary.symbols.intern(gate))
                 .collect(),
+            pod_affinity: AffinityTerms::compile(&pod.pod_affinity, &pod.namespace, vocabulary),
+            pod_anti_affinity: AffinityTerms::compile(&pod.pod_anti_affinity, &pod.namespace, vocabulary),
+            spread: SpreadConstraint::compile_all(pod, vocabulary),
+            is_terminating: pod.is_terminating,
+            volumes: PodVolumes::compile(pod, vocabulary),
+            required_features: FeatureSet::required_by(pod),
         }
     }
 

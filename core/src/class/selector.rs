@@ -6,11 +6,11 @@
 
 use crate::ids::{LabelSetId, Symbol};
 use crate::input::{Labels, NodeSelectorTermInput, RequirementInput};
-use crate::interner::Vocabulary;
+use crate::interner::{EMPTY, Vocabulary};
 use crate::resources::{is_name_part, is_qualified_name};
 
 /// What a requirement asks of one label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Test {
     In(Box<[Symbol]>),
     NotIn(Box<[Symbol]>),
@@ -21,7 +21,7 @@ enum Test {
 }
 
 /// A compiled requirement on a label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     key: Symbol,
     test: Test,
@@ -79,20 +79,20 @@ fn is_label_value(text: &str) -> bool {
 }
 
 /// A requirement on a node field. Only `metadata.name` exists; any other field reads as empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FieldTest {
     field: Field,
     value: Symbol,
     expectation: Expectation,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Field {
     Name,
     Absent,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Expectation {
     Equal,
     Different,
@@ -113,14 +113,14 @@ impl FieldTest {
     fn matches(&self, node_name: Symbol) -> bool {
         let actual = match self.field {
             Field::Name => node_name,
-            Field::Absent => crate::interner::EMPTY,
+            Field::Absent => EMPTY,
         };
         (actual == self.value) == (self.expectation == Expectation::Equal)
     }
 }
 
 /// One compiled term.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     labels: Box<[Requirement]>,
     fields: Box<[FieldTest]>,
@@ -146,11 +146,12 @@ impl Term {
         Some(Term { labels, fields })
     }
 
-    /// Whether a node with this name and these labels matches.
+    /// Whether a node with this name and these labels matches. Without a name fields do not count.
+    /// Upstream: nodeaffinity.go `extractNodeFields`.
     #[must_use]
     pub fn matches(&self, name: Symbol, labels: LabelSetId, vocabulary: &Vocabulary) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(labels, vocabulary))
-            && self.fields.iter().all(|test| test.matches(name))
+            && (name == EMPTY || self.fields.iter().all(|test| test.matches(name)))
     }
 
     /// The term reads the node's name, not only its labels.
@@ -161,7 +162,7 @@ impl Term {
 }
 
 /// ORed terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSelector {
     terms: Box<[Term]>,
 }
@@ -183,10 +184,21 @@ impl NodeSelector {
     pub fn reads_name(&self) -> bool {
         self.terms.iter().any(Term::reads_name)
     }
+
+    /// A label key and the values of which a matching node must have one, if there is such a key.
+    /// Lets a long list of selectors be searched by a node's labels.
+    #[must_use]
+    pub fn anchor(&self) -> Option<(Symbol, &[Symbol])> {
+        let [term] = &*self.terms else { return None };
+        term.labels.iter().find_map(|requirement| match &requirement.test {
+            Test::In(values) => Some((requirement.key, &**values)),
+            _ => None,
+        })
+    }
 }
 
 /// `spec.nodeSelector` and the required node affinity of a pod: both must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequiredNodeAffinity {
     labels: Box<[(Symbol, Symbol)]>,
     selector: Option<NodeSelector>,
@@ -224,7 +236,7 @@ impl RequiredNodeAffinity {
 }
 
 /// Weighted terms whose weights add up where they match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PreferredTerms {
     terms: Box<[(i64, Term)]>,
 }
@@ -262,7 +274,7 @@ impl PreferredTerms {
 
 /// The node names that required affinity narrows the search to.
 /// Upstream: nodeaffinity/node_affinity.go `PreFilter`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NameSubset {
     /// Some term does not name nodes: all nodes are eligible.
     All,

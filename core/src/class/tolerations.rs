@@ -7,7 +7,7 @@ use crate::ids::Symbol;
 use crate::input::TolerationInput;
 use crate::interner::{EMPTY, Taint, TaintEffect, Vocabulary};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ValueTest {
     Any,
     Equal(Symbol),
@@ -15,7 +15,7 @@ enum ValueTest {
 }
 
 /// One toleration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Toleration {
     /// `None` matches every key.
     key: Option<Symbol>,

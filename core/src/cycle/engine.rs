@@ -1,5 +1,7 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
+mod extended;
+
 use std::sync::Arc;
 
 use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
@@ -8,11 +10,17 @@ use crate::cycle::plan::{Plan, Scope, outside_reason};
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
+use crate::cycle::verdict::{FirstRejection, first_rejection, row_fits};
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::{Extender, Extenders, Verb};
 use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
-use crate::framework::status::Reason;
-use crate::ids::ClassId;
+use crate::framework::status::{Code, Reason};
+use crate::ids::{ClassId, NodeId, PodUid};
+use crate::nominations::Nomination;
+use crate::preemption::{
+    Candidate, DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible,
+};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
 use crate::world::World;
 
@@ -53,6 +61,24 @@ impl Default for EngineSettings {
     }
 }
 
+/// A pod to be decided for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its class.
+    pub class: ClassId,
+    /// Its identity, to tell it from pods that are nominated.
+    pub pod: Option<PodUid>,
+    /// The node to be tried before all others.
+    pub nominated: Option<NodeId>,
+}
+
+impl From<ClassId> for Pending {
+    /// A pod that is known by its class alone.
+    fn from(class: ClassId) -> Pending {
+        Pending { class, pod: None, nominated: None }
+    }
+}
+
 /// The outcome of a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -73,6 +99,8 @@ pub struct Choice {
     pub feasible: usize,
     /// Feasible nodes that share the highest total; 1 when only one was feasible.
     pub ties: usize,
+    /// It is the node the pod was nominated to, taken without regard to scores.
+    pub via_nominated: bool,
 }
 
 /// Entries kept at most. At 5,000 nodes an entry is about 45 kB.
@@ -94,6 +122,12 @@ pub struct Engine {
     sample: Vec<(u32, u64)>,
     rows: Vec<u32>,
     totals: Vec<i64>,
+    /// Rows on which nominated pods hold room against the pod at hand.
+    reserved: NodeMask,
+    has_reserved: bool,
+    potential: NodeMask,
+    dry_run: DryRun,
+    extenders: Extenders,
 }
 
 impl Engine {
@@ -112,6 +146,11 @@ impl Engine {
             sample: Vec::new(),
             rows: Vec::new(),
             totals: Vec::new(),
+            reserved: NodeMask::default(),
+            has_reserved: false,
+            potential: NodeMask::default(),
+            dry_run: DryRun::default(),
+            extenders: Extenders::new(),
         }
     }
 
@@ -146,29 +185,111 @@ impl Engine {
         self.entries.get(at as usize)
     }
 
-    /// Decides for a pod of `class`. The world's rows must be settled.
+    /// Decides for a pod. The world's rows must be settled; it is as before when this returns.
     pub fn decide<P: Probe>(
         &mut self,
-        world: &World,
+        world: &mut World,
         profile: &Profile,
-        class: ClassId,
+        pending: impl Into<Pending>,
         probe: &mut P,
     ) -> Decision {
-        let at = self.entry_for(class);
-        let node_count = world.nodes().node_count();
-        if node_count == 0 {
+        let pending = pending.into();
+        let at = self.entry_for(pending.class);
+        if world.nodes().node_count() == 0 {
             return Decision::Unschedulable(Arc::default());
         }
         self.entries[at].refresh(world, profile);
         if self.settings.class_cache == ClassCache::Off {
             self.entries[at].forget_rows();
         }
+        world.scan_pods(pending.class);
+        self.reserve(world, pending);
         probe.mark(Mark::PreFilter);
-        match &self.entries[at].plan.scope {
-            Scope::All => self.decide_wide(at, world, profile, probe),
-            Scope::Rows { .. } => self.decide_narrow(at, world, profile, probe),
-            Scope::Rejected { .. } => Decision::Unschedulable(self.diagnose(at, world, profile)),
+        if let Scope::Rejected { .. } = self.entries[at].plan.scope {
+            return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
         }
+        if !self.extenders.is_empty() {
+            return self.decide_extended(at, world, profile, pending, probe);
+        }
+        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        if let Some(row) = nominated
+            && self.fits(at, world, profile, row, pending)
+        {
+            probe.mark(Mark::Filter);
+            return Decision::Chosen(Choice { row, evaluated: 1, feasible: 1, ties: 1, via_nominated: true });
+        }
+        match &self.entries[at].plan.scope {
+            Scope::Rows { .. } => self.decide_narrow(at, world, profile, pending, probe),
+            _ => self.decide_wide(at, world, profile, pending, probe),
+        }
+    }
+
+    /// Finds out which pods have to go so that a pod can run that [`Engine::decide`] has just found
+    /// no node for. Nothing is done to them; the world is as before when this returns.
+    pub fn preempt(
+        &mut self,
+        world: &mut World,
+        profile: &Profile,
+        pending: impl Into<Pending>,
+        args: PreemptionArgs,
+    ) -> Preemption {
+        let pending = pending.into();
+        let at = self.entry_for(pending.class);
+        self.entries[at].refresh(world, profile);
+        self.reserve(world, pending);
+        let Engine { entries, reserved, has_reserved, potential, dry_run, draws, settings, .. } = self;
+        let preemptor = Preemptor { profile, plan: &entries[at].plan, pending };
+        potential_rows(world, preemptor, has_reserved.then_some(&*reserved), potential);
+        let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let nominated = row.map(|row| {
+            let is_potential = potential.contains(row);
+            if is_potential { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
+        });
+        if let Some(why) = why_ineligible(world, pending, nominated) {
+            return Preemption { ineligible: Some(why), ..Preemption::default() };
+        }
+        let rows: Vec<u32> = potential.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
+        let offset = pick(*settings, draws, rows.len());
+        dry_run.run(world, preemptor, rows, (args, offset))
+    }
+
+    /// The candidate to be taken, by a draw among those that are equally good.
+    pub fn take_candidate<'a>(&mut self, found: &'a Preemption) -> Option<&'a Candidate> {
+        let nth = pick(self.settings, &mut self.draws, found.best.len());
+        found.taken(nth)
+    }
+
+    /// Finds the rows on which nominated pods hold room against the pod.
+    fn reserve(&mut self, world: &World, pending: Pending) {
+        self.has_reserved = false;
+        if world.nominations().is_empty() {
+            return;
+        }
+        let priority = world.class(pending.class).priority;
+        self.reserved.reset(world.nodes().node_count());
+        for (node, nominations) in world.nominations().nodes() {
+            let holds = |it: &Nomination| it.priority >= priority && Some(it.pod) != pending.pod;
+            if let Some(row) = world.nodes().row_of(node)
+                && nominations.iter().any(holds)
+            {
+                self.reserved.insert(row);
+                self.has_reserved = true;
+            }
+        }
+    }
+
+    /// Whether a row passes all filters, with and without the pods nominated to it.
+    fn fits(&self, at: usize, world: &mut World, profile: &Profile, row: usize, pending: Pending) -> bool {
+        let plan = &self.entries[at].plan;
+        if self.has_reserved && self.reserved.contains(row) {
+            let mark = suppose_nominated(world, row, pending);
+            let fits = row_fits(world, profile, plan, pending.class, row);
+            world.undo_to(mark);
+            if !fits {
+                return false;
+            }
+        }
+        row_fits(world, profile, plan, pending.class, row)
     }
 
     fn entry_for(&mut self, class: ClassId) -> usize {
@@ -200,18 +321,21 @@ impl Engine {
     fn decide_wide<P: Probe>(
         &mut self,
         at: usize,
-        world: &World,
+        world: &mut World,
         profile: &Profile,
+        pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let search = self.search(at, world, profile);
-        self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
+        let search = self.search(at, world, profile, pending);
+        let missed = usize::from(self.missed_elsewhere(world, pending, search.evaluated));
+        self.next_start = (self.next_start + search.evaluated + missed) % world.nodes().node_count();
         probe.mark(Mark::Filter);
         let chosen = |row, ties| {
-            Decision::Chosen(Choice { row, evaluated: search.evaluated, feasible: search.feasible, ties })
+            let Search { evaluated, feasible } = search;
+            Decision::Chosen(Choice { row, evaluated, feasible, ties, via_nominated: false })
         };
         match search.feasible {
-            0 => return Decision::Unschedulable(self.diagnose(at, world, profile)),
+            0 => return Decision::Unschedulable(self.diagnose(at, world, profile, pending)),
             // Upstream does not score a single feasible node.
             1 => {
                 let only = self.sample.iter().find(|(_, bits)| *bits != 0);
@@ -233,9 +357,9 @@ impl Engine {
     }
 
     /// Fills `sample` with the first K feasible rows in rotation order.
-    fn search(&mut self, at: usize, world: &World, profile: &Profile) -> Search {
+    fn search(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> Search {
         let node_count = world.nodes().node_count();
-        let wanted = nodes_to_find(profile, node_count);
+        let wanted = nodes_to_find(profile, &self.extenders, node_count);
         // The list may have become shorter since the index was set.
         let start = self.next_start % node_count;
         self.sample.clear();
@@ -250,7 +374,8 @@ impl Engine {
                 let Engine { entries, dispatch, scratch, .. } = self;
                 entries[at].ensure_known(world, profile, (word, until), dispatch, scratch);
                 for word in word..until {
-                    let bits = self.feasible_bits(at, world, profile, word) & segment(word, low, high);
+                    let bits =
+                        self.feasible_bits(at, world, profile, word, pending) & segment(word, low, high);
                     let count = bits.count_ones() as usize;
                     let first = (word * WORD_BITS).max(low);
                     let word_id = u32::try_from(word).expect("words fit u32");
@@ -271,23 +396,48 @@ impl Engine {
         Search { feasible: found, evaluated }
     }
 
-    /// The feasible rows of a word, with the filters that must be asked in every cycle.
+    /// The feasible rows of a word, with the filters that must be asked in every cycle and the room
+    /// that nominated pods hold.
     #[inline]
-    fn feasible_bits(&self, at: usize, world: &World, profile: &Profile, word: usize) -> u64 {
+    fn feasible_bits(
+        &self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        word: usize,
+        pending: Pending,
+    ) -> u64 {
         let entry = &self.entries[at];
         let mut words = [entry.feasible[word]];
         if !entry.plan.live_filters.is_empty() && words[0] != 0 {
             run_filters(world, profile, world.class(entry.class), &entry.plan.live_filters, word, &mut words);
         }
+        if self.has_reserved {
+            for row in BitRows::new(word, words[0] & self.reserved.words()[word]) {
+                if !self.fits(at, world, profile, row, pending) {
+                    words[0] &= !(1 << (row % WORD_BITS));
+                }
+            }
+        }
         words[0]
+    }
+
+    /// The nominated node was tried, in vain, and the search did not come by it. Upstream counts
+    /// it among the nodes that were looked at.
+    fn missed_elsewhere(&self, world: &World, pending: Pending, evaluated: usize) -> bool {
+        let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        row.is_some_and(|row| {
+            let node_count = world.nodes().node_count();
+            (row + node_count - self.next_start % node_count) % node_count >= evaluated
+        })
     }
 
     /// Totals alone decide: the best of each word is kept, so that only words that changed are
     /// looked into.
     fn select_by_totals(&mut self, at: usize) -> (usize, usize) {
-        let Engine { entries, sample, draws, settings, .. } = self;
+        let Engine { entries, sample, draws, settings, has_reserved, .. } = self;
         let entry = &mut entries[at];
-        let live = !entry.plan.live_filters.is_empty();
+        let live = !entry.plan.live_filters.is_empty() || *has_reserved;
         let mut part = |word: usize, bits: u64| {
             if bits == entry.feasible[word] && !live {
                 entry.word_best(word)
@@ -361,33 +511,15 @@ impl Engine {
     fn decide_narrow<P: Probe>(
         &mut self,
         at: usize,
-        world: &World,
+        world: &mut World,
         profile: &Profile,
+        pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let node_count = world.nodes().node_count();
-        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
-            unreachable!("the caller looked")
-        };
-        let plan = &self.entries[at].plan;
-        let class = world.class(self.entries[at].class);
-        let wanted = nodes_to_find(profile, eligible.len());
-        let mut evaluated = 0;
-        self.rows.clear();
-        for turn in 0..eligible.len() {
-            let row = eligible[(self.next_start + turn) % eligible.len()];
-            evaluated += 1;
-            if row_fits(world, profile, class, plan, row as usize) {
-                self.rows.push(row);
-                if self.rows.len() == wanted {
-                    break;
-                }
-            }
-        }
-        self.next_start = (self.next_start + evaluated) % node_count;
+        let evaluated = self.search_narrow(at, world, profile, pending);
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
-            return Decision::Unschedulable(self.diagnose(at, world, profile));
+            return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
         }
         let feasible = self.rows.len();
         let mut chosen = (self.rows[0] as usize, 1);
@@ -403,18 +535,117 @@ impl Engine {
             chosen = take_best(rows, totals, *settings, draws);
             probe.mark(Mark::Score);
         }
-        Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1 })
+        Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1, via_nominated: false })
     }
 
-    fn diagnose(&mut self, at: usize, world: &World, profile: &Profile) -> Arc<Diagnosis> {
-        let class = world.class(self.entries[at].class);
-        self.entries[at].diagnosis(|plan| diagnose(world, profile, class, plan))
+    /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at.
+    fn search_narrow(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> usize {
+        let node_count = world.nodes().node_count();
+        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
+            unreachable!("the caller looked")
+        };
+        let wanted = nodes_to_find(profile, &self.extenders, eligible.len());
+        let mut evaluated = 0;
+        let mut rows = std::mem::take(&mut self.rows);
+        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let mut missed = nominated.is_some();
+        rows.clear();
+        for turn in 0..eligible.len() {
+            let row = eligible[(self.next_start + turn) % eligible.len()];
+            evaluated += 1;
+            missed &= nominated != Some(row as usize);
+            if self.fits(at, world, profile, row as usize, pending) {
+                rows.push(row);
+                if rows.len() == wanted {
+                    break;
+                }
+            }
+        }
+        self.rows = rows;
+        self.next_start = (self.next_start + evaluated + usize::from(missed)) % node_count;
+        evaluated
+    }
+
+    fn diagnose(
+        &mut self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+    ) -> Arc<Diagnosis> {
+        if self.has_reserved {
+            // Nominations come and go without a note in the change log.
+            return Arc::new(self.diagnose_within(at, world, profile, pending, None));
+        }
+        self.entries[at].diagnosis(|plan| diagnose(world, profile, pending.class, plan, None))
+    }
+
+    /// Why none of some rows fits, with the room that nominated pods hold.
+    fn diagnose_within(
+        &self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+        within: Option<&NodeMask>,
+    ) -> Diagnosis {
+        let plan = &self.entries[at].plan;
+        let mut rows = within.cloned().unwrap_or_else(|| NodeMask::all(world.nodes().node_count()));
+        let mut reserved = Vec::new();
+        if self.has_reserved && !matches!(plan.scope, Scope::Rejected { .. }) {
+            let is_eligible = |row: &usize| match &plan.scope {
+                Scope::Rows { rows, .. } => rows.iter().any(|&eligible| eligible as usize == *row),
+                _ => true,
+            };
+            reserved.extend(self.reserved.rows().filter(|&row| rows.contains(row)).filter(is_eligible));
+            reserved.iter().for_each(|&row| rows.remove(row));
+        }
+        let mut diagnosis = diagnose(world, profile, pending.class, plan, Some(&rows));
+        for row in reserved {
+            blame_row(world, profile, plan, row, pending, &mut diagnosis);
+        }
+        diagnosis
     }
 }
 
-/// Upstream: schedule_one.go `hasScoring`. When nothing scores, the first feasible node will do.
-fn nodes_to_find(profile: &Profile, node_count: usize) -> usize {
-    if profile.scores().is_empty() {
+/// Supposes the pods nominated to a row that hold room against the pod. Returns what to undo to.
+pub(crate) fn suppose_nominated(world: &mut World, row: usize, pending: Pending) -> usize {
+    let mark = world.supposed();
+    let priority = world.class(pending.class).priority;
+    let node = world.nodes().columns().id[row];
+    let mut at = 0;
+    while let Some(&nomination) = world.nominations().on(node).get(at) {
+        at += 1;
+        if nomination.priority >= priority && Some(nomination.pod) != pending.pod {
+            world.suppose(row, nomination.class, 1);
+        }
+    }
+    mark
+}
+
+/// Adds the first rejection of one row to a diagnosis.
+fn blame_row(
+    world: &mut World,
+    profile: &Profile,
+    plan: &Plan,
+    row: usize,
+    pending: Pending,
+    diagnosis: &mut Diagnosis,
+) {
+    if let Some(FirstRejection { plugin, reasons, .. }) = first_rejection(world, profile, plan, row, pending)
+    {
+        diagnosis.blame(profile.name(plugin));
+        for reason in reasons {
+            diagnosis.count(reason, 1);
+        }
+    }
+}
+
+/// Upstream: schedule_one.go `hasScoring`, `hasExtenderFilters`. When nothing scores and no extender
+/// looks, the first feasible node will do.
+fn nodes_to_find(profile: &Profile, extenders: &[Arc<dyn Extender>], node_count: usize) -> usize {
+    let looks = |extender: &Arc<dyn Extender>| extender.does(Verb::Filter) || extender.does(Verb::Prioritize);
+    if profile.scores().is_empty() && !extenders.iter().any(looks) {
         return 1;
     }
     feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
@@ -444,7 +675,7 @@ fn segment(word: usize, low: usize, high: usize) -> u64 {
 fn pick(settings: EngineSettings, draws: &mut Draws, ties: usize) -> usize {
     match settings.tie_break {
         TieBreak::First => 0,
-        TieBreak::Draw if ties == 1 => 0,
+        TieBreak::Draw if ties <= 1 => 0,
         TieBreak::Draw => draws.below(ties),
     }
 }
@@ -458,22 +689,6 @@ fn take_best(rows: &[u32], totals: &[i64], settings: EngineSettings, draws: &mut
     let mut tied = rows.iter().zip(totals).filter(|&(_, &total)| total == best.total);
     let (&row, _) = tied.nth(nth).expect("one of the ties is taken");
     (row as usize, best.ties)
-}
-
-/// Whether one row passes all filters of a plan.
-pub(crate) fn row_fits(
-    world: &World,
-    profile: &Profile,
-    class: &crate::class::PodClass,
-    plan: &Plan,
-    row: usize,
-) -> bool {
-    let mut words = [1u64 << (row % WORD_BITS)];
-    run_filters(world, profile, class, &plan.filters, row / WORD_BITS, &mut words);
-    if words[0] != 0 {
-        run_filters(world, profile, class, &plan.live_filters, row / WORD_BITS, &mut words);
-    }
-    words[0] != 0
 }
 
 /// Adds all weighted scores of `rows` to `totals`, without the entry's columns.
@@ -499,8 +714,15 @@ fn sum_scores(
     }
 }
 
-/// Counts, filter by filter, the rows each rejects first, and why.
-fn diagnose(world: &World, profile: &Profile, class: &crate::class::PodClass, plan: &Plan) -> Diagnosis {
+/// Counts, filter by filter, the rows each rejects first, and why; of all rows, or of some.
+fn diagnose(
+    world: &World,
+    profile: &Profile,
+    class: ClassId,
+    plan: &Plan,
+    within: Option<&NodeMask>,
+) -> Diagnosis {
+    let class = world.class(class);
     let node_count = world.nodes().node_count();
     let mut diagnosis = Diagnosis { node_count, ..Diagnosis::default() };
     let mut left = match &plan.scope {
@@ -520,6 +742,9 @@ fn diagnose(world: &World, profile: &Profile, class: &crate::class::PodClass, pl
             return diagnosis;
         }
     };
+    if let Some(within) = within {
+        left.words_mut().iter_mut().zip(within.words()).for_each(|(word, kept)| *word &= kept);
+    }
     let mut reasons: Vec<Reason> = Vec::new();
     for &plugin in profile.filters() {
         if !plan.filters.contains(&plugin) && !plan.live_filters.contains(&plugin) {

@@ -51,6 +51,21 @@ impl RawColumn {
 struct Versions {
     structure: u64,
     images: u64,
+    topology: u64,
+}
+
+impl Versions {
+    fn of(world: &World) -> Versions {
+        let nodes = world.nodes();
+        Versions {
+            structure: nodes.structure_version(),
+            images: nodes.images().version(),
+            topology: world.topology().generation(),
+        }
+    }
+
+    /// No state has these.
+    const NEVER: Versions = Versions { structure: u64::MAX, images: u64::MAX, topology: u64::MAX };
 }
 
 /// All that is known about one class.
@@ -84,18 +99,22 @@ impl Entry {
     /// Makes the entry stand for `class`, keeping its memory.
     pub(crate) fn adopt(&mut self, class: ClassId) {
         self.class = class;
-        self.versions = Versions { structure: u64::MAX, images: u64::MAX };
+        self.versions = Versions::NEVER;
     }
 
     /// Forgets what no longer holds. Returns at once when nothing changed.
-    pub(crate) fn refresh(&mut self, world: &World, profile: &Profile) {
-        let nodes = world.nodes();
-        let versions = Versions { structure: nodes.structure_version(), images: nodes.images().version() };
-        if versions != self.versions || !self.plan.is_current(world, profile, world.class(self.class)) {
-            self.versions = versions;
+    pub(crate) fn refresh(&mut self, world: &mut World, profile: &Profile) {
+        let is_current = self.versions == Versions::of(world)
+            && self.plan.is_current(world, profile, world.class(self.class));
+        if !is_current {
+            for plugin in profile.plugins() {
+                plugin.prepare(world, self.class);
+            }
+            self.versions = Versions::of(world);
             self.rebuild(world, profile);
             return;
         }
+        let nodes = world.nodes();
         let cursor = nodes.change_cursor();
         if cursor == self.cursor {
             return;

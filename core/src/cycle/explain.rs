@@ -1,7 +1,9 @@
 //! A decision in full: every plugin's verdict on every node, every score, and the choice. Slow and
 //! complete, for `replay` and `explain`; it asks the same plugins as the engine.
 
+use crate::cycle::engine::{Pending, suppose_nominated};
 use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::cycle::verdict::{FirstRejection, rejections};
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
@@ -61,11 +63,15 @@ pub struct Explanation {
     pub ties: usize,
 }
 
-/// Explains the decision for a class with every node looked at. Rows must be settled.
+/// Explains the decision for a pod with every node looked at. Rows must be settled; the world is
+/// as before when this returns.
 #[must_use]
-pub fn explain(world: &World, profile: &Profile, class_id: ClassId) -> Explanation {
-    let class = world.class(class_id);
-    let plan = Plan::make(world, profile, class);
+pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>) -> Explanation {
+    let pending = pending.into();
+    for plugin in profile.plugins() {
+        plugin.prepare(world, pending.class);
+    }
+    let plan = Plan::make(world, profile, world.class(pending.class));
     let node_count = world.nodes().node_count();
     let mut nodes = vec![NodeExplanation::default(); node_count];
     match &plan.scope {
@@ -84,20 +90,42 @@ pub fn explain(world: &World, profile: &Profile, class_id: ClassId) -> Explanati
         }
     }
     for (row, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.is_feasible()) {
-        for &plugin in profile.filters().iter().filter(|plugin| !plan.skipped_filters.contains(plugin)) {
-            let mut reasons = Vec::new();
-            let code = profile.filter(plugin).verdict(world, class, row, &mut reasons);
-            if code.is_rejection() {
-                node.rejections.push(Rejection { plugin: profile.name(plugin).to_owned(), code, reasons });
-            }
-        }
+        node.rejections = row_rejections(world, profile, &plan, row, pending);
     }
-    score(world, profile, class_id, &plan, &mut nodes);
+    score(world, profile, pending.class, &plan, &mut nodes);
     let best = nodes.iter().filter(|node| node.is_feasible()).map(|node| node.total).max();
     let is_best = |node: &NodeExplanation| node.is_feasible() && Some(node.total) == best;
     let chosen = nodes.iter().position(is_best);
     let ties = nodes.iter().filter(|node| is_best(node)).count();
     Explanation { plan, nodes, chosen, ties }
+}
+
+/// Every filter that rejects a row: with the pods nominated to it, then those that reject it only
+/// without them.
+fn row_rejections(
+    world: &mut World,
+    profile: &Profile,
+    plan: &Plan,
+    row: usize,
+    pending: Pending,
+) -> Vec<Rejection> {
+    let mut found: Vec<FirstRejection> = Vec::new();
+    let mark = suppose_nominated(world, row, pending);
+    if world.supposed() > mark {
+        found.extend(rejections(world, profile, plan, pending.class, row));
+        world.undo_to(mark);
+    }
+    for rejection in rejections(world, profile, plan, pending.class, row) {
+        if found.iter().all(|known| known.plugin != rejection.plugin) {
+            found.push(rejection);
+        }
+    }
+    let named = |FirstRejection { plugin, code, reasons }| Rejection {
+        plugin: profile.name(plugin).to_owned(),
+        code,
+        reasons,
+    };
+    found.into_iter().map(named).collect()
 }
 
 fn score(world: &World, profile: &Profile, class: ClassId, plan: &Plan, nodes: &mut [NodeExplanation]) {

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod probe;
 pub mod sampling;
 pub mod select;
+pub mod verdict;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 //!
 //! Upstream: framework/types.go `FitError`.
 
+use std::sync::Arc;
+
 use crate::framework::status::Reason;
 use crate::interner::Vocabulary;
 
@@ -16,6 +18,12 @@ pub struct Diagnosis {
     pub reasons: Vec<(Reason, usize)>,
     /// The plugins that rejected, sorted by name.
     pub plugins: Vec<&'static str>,
+    /// An extender failed, so there is no verdict on the nodes: an error, not an answer. No
+    /// preemption is tried.
+    pub error: Option<Arc<str>>,
+    /// Rows that eviction cannot help although no filter says so: extenders ruled them out for
+    /// good or dropped them without a word, or the search ended before them.
+    pub out_of_reach: Vec<u32>,
 }
 
 impl Diagnosis {
@@ -38,6 +46,9 @@ impl Diagnosis {
     /// Reasons are sorted as text, counts included, as upstream sorts them.
     #[must_use]
     pub fn message(&self, vocabulary: &Vocabulary) -> String {
+        if let Some(error) = &self.error {
+            return error.to_string();
+        }
         if self.node_count == 0 {
             return "no nodes available to schedule pods".to_owned();
         }

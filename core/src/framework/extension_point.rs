@@ -71,7 +71,7 @@ impl ExtensionPoint {
             ExtensionPoint::PreEnqueue => plugin.as_pre_enqueue().is_some(),
             ExtensionPoint::QueueSort => plugin.as_queue_sort().is_some(),
             ExtensionPoint::PreFilter | ExtensionPoint::Filter => plugin.as_filter().is_some(),
-            ExtensionPoint::PostFilter => plugin.as_post_filter().is_some(),
+            ExtensionPoint::PostFilter => plugin.as_post_filter().is_some() || plugin.preemption().is_some(),
             ExtensionPoint::PreScore | ExtensionPoint::Score => plugin.as_score().is_some(),
             ExtensionPoint::Reserve => plugin.as_reserve().is_some(),
             ExtensionPoint::Permit => plugin.as_permit().is_some(),

@@ -9,6 +9,7 @@
 pub mod args;
 pub mod build;
 pub mod diagnosis;
+pub mod extend;
 pub mod extender;
 pub mod extension_point;
 pub mod plugin;

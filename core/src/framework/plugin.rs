@@ -13,7 +13,8 @@ use crate::framework::points::{
     ReservePlugin,
 };
 use crate::framework::status::{Code, Reason};
-use crate::ids::Symbol;
+use crate::ids::{ClassId, Symbol};
+use crate::preemption::PreemptionArgs;
 use crate::snapshot::mask::BitRows;
 use crate::world::World;
 
@@ -41,6 +42,16 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// changed; `None` when it depends on the class and the node list alone. A plan is made again
     /// when it moved, and with it every verdict and score that was kept for the class.
     fn plan_version(&self, _world: &World, _class: &PodClass) -> Option<u64> {
+        None
+    }
+
+    /// Makes what the plugin keeps in the world about a class of pending pods. Called before a
+    /// plan is made for the class; a second call with nothing changed does nothing.
+    fn prepare(&self, _world: &mut World, _class: ClassId) {}
+
+    /// At PostFilter the engine looks for pods to evict, with these arguments: it does so with the
+    /// columns and plans that no plugin can reach.
+    fn preemption(&self) -> Option<PreemptionArgs> {
         None
     }
 
@@ -104,6 +115,12 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 pub trait PreEnqueuePlugin {
     /// `None` lets the pod pass; otherwise why it waits.
     fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String>;
+
+    /// What the pod's status is to say while this plugin holds it back (KEP-5501). A plugin that
+    /// says nothing leaves the status as it is.
+    fn status_message(&self, _world: &World, _class: &PodClass) -> Option<String> {
+        None
+    }
 }
 
 /// What the queue may compare pods by.

@@ -8,25 +8,42 @@
 //! and in-place resize are on; comparison operators of tolerations, preemption for deferred
 //! resizes and dynamic resource allocation are off.
 
+pub mod cases;
 pub mod image_locality;
+pub mod inter_pod_affinity;
 pub mod names;
 pub mod node_affinity;
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_tree;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
+pub mod nominated;
+pub mod pod_topology_spread;
+pub mod preemption;
+pub mod queue;
 pub mod requests;
 pub mod schedule;
+pub mod selector;
+pub mod storage;
 pub mod taint_toleration;
 #[cfg(test)]
 mod testing;
+pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
-use crate::input::{NodeInput, PodInput};
+use crate::input::{
+    DisruptionBudgetInput, HostPortInput, Labels, NodeInput, PodInput, PodMeta, ServiceInput, WorkloadInput,
+};
 use image_locality::ImageStates;
+use storage::NaiveStorage;
 
 /// The highest score a plugin may give a node.
 pub const NODE_SCORE_MAX: i64 = 100;
@@ -37,16 +54,79 @@ pub struct NaiveNode {
     /// The node itself.
     pub input: NodeInput,
     /// What runs there, in order of arrival.
-    pub pods: Vec<PodInput>,
+    pub pods: Vec<NaivePod>,
+    /// Host ports that count as free although a pod holds them, see [`NaiveNode::remove_pod`].
+    pub freed_ports: Vec<HostPortInput>,
 }
 
-/// All nodes, and what is remembered about the images on them.
+impl NaiveNode {
+    /// Puts a pod on the node. Its ports are taken.
+    pub fn add_pod(&mut self, pod: NaivePod) {
+        let ports = node_ports::host_ports(&pod);
+        self.freed_ports.retain(|freed| !ports.iter().any(|port| node_ports::is_same(port, freed)));
+        self.pods.push(pod);
+    }
+
+    /// Takes a pod off the node. Upstream keeps a node's ports as a set: what two pods hold, on the
+    /// same address, is free once either of them leaves.
+    pub fn remove_pod(&mut self, pod: &NaivePod) {
+        if let Some(position) = self.pods.iter().position(|other| other.is_same(pod)) {
+            let removed = self.pods.remove(position);
+            self.freed_ports.extend(node_ports::host_ports(&removed).into_iter().cloned());
+        }
+    }
+}
+
+/// A pod and what tells it from others like it. Only nominations and preemption read the latter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NaivePod {
+    /// All that plugins read.
+    pub input: PodInput,
+    /// Name, times, nominated node.
+    pub meta: PodMeta,
+}
+
+impl NaivePod {
+    /// Whether both are the same pod: of one namespace and name.
+    #[must_use]
+    pub fn is_same(&self, other: &NaivePod) -> bool {
+        self.input.namespace == other.input.namespace && self.meta.name == other.meta.name
+    }
+}
+
+impl From<PodInput> for NaivePod {
+    fn from(input: PodInput) -> NaivePod {
+        NaivePod { input, meta: PodMeta::default() }
+    }
+}
+
+impl Deref for NaivePod {
+    type Target = PodInput;
+
+    fn deref(&self) -> &PodInput {
+        &self.input
+    }
+}
+
+/// All nodes, and whatever else plugins look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NaiveCluster {
     /// The nodes in list order.
     pub nodes: Vec<NaiveNode>,
     /// Size and spread of every image name.
     pub images: ImageStates,
+    /// Labels of the namespaces by name.
+    pub namespaces: BTreeMap<String, Labels>,
+    /// All services.
+    pub services: Vec<ServiceInput>,
+    /// All workloads that may own pods.
+    pub workloads: Vec<WorkloadInput>,
+    /// Pending pods with a nominated node, in order of nomination.
+    pub nominated: Vec<NaivePod>,
+    /// All disruption budgets.
+    pub budgets: Vec<DisruptionBudgetInput>,
+    /// Volumes, claims and the objects around them.
+    pub storage: NaiveStorage,
 }
 
 impl NaiveCluster {
@@ -63,7 +143,7 @@ impl NaiveCluster {
     /// Appends an empty node.
     pub fn add_node(&mut self, input: NodeInput) {
         self.images.add_node(&input);
-        self.nodes.push(NaiveNode { input, pods: Vec::new() });
+        self.nodes.push(NaiveNode { input, ..Default::default() });
     }
 
     /// Replaces a node in place; its pods stay.
@@ -94,9 +174,9 @@ impl NaiveCluster {
     /// # Panics
     ///
     /// When there is no node of this name.
-    pub fn add_pod(&mut self, node_name: &str, pod: PodInput) {
+    pub fn add_pod(&mut self, node_name: &str, pod: impl Into<NaivePod>) {
         let position = self.position(node_name);
-        self.nodes[position].pods.push(pod);
+        self.nodes[position].add_pod(pod.into());
     }
 
     /// Puts the nodes into the order of `names`.

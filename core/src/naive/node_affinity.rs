@@ -136,7 +136,7 @@ fn any_term_matches(terms: &[NodeSelectorTermInput], node: &NodeInput) -> bool {
 }
 
 /// Whether all of a term holds. An empty term, or one that cannot be read, matches nothing.
-fn term_matches(term: &NodeSelectorTermInput, node: &NodeInput) -> bool {
+pub(super) fn term_matches(term: &NodeSelectorTermInput, node: &NodeInput) -> bool {
     !is_empty(term)
         && is_readable(term)
         && term.match_expressions.iter().all(|requirement| label_matches(requirement, &node.labels))
@@ -153,7 +153,7 @@ fn is_readable(term: &NodeSelectorTermInput) -> bool {
 }
 
 /// Upstream: labels/selector.go `NewRequirement`.
-fn is_readable_expression(requirement: &RequirementInput) -> bool {
+pub(super) fn is_readable_expression(requirement: &RequirementInput) -> bool {
     let values = &requirement.values;
     let values_fit = match requirement.operator.as_str() {
         "In" | "NotIn" => !values.is_empty(),
@@ -170,7 +170,7 @@ fn is_readable_field(requirement: &RequirementInput) -> bool {
 }
 
 /// Upstream: labels/selector.go `Requirement.Matches`.
-fn label_matches(requirement: &RequirementInput, labels: &Labels) -> bool {
+pub(super) fn label_matches(requirement: &RequirementInput, labels: &Labels) -> bool {
     let label = labels.get(&requirement.key);
     let is_listed = label.is_some_and(|label| requirement.values.contains(label));
     match requirement.operator.as_str() {

@@ -20,7 +20,9 @@ pub fn pre_filter(pod: &PodInput) -> PreFilter {
 /// Rejects a node where a wanted port is taken.
 #[must_use]
 pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
-    let used: Vec<&HostPortInput> = node.pods.iter().flat_map(host_ports).collect();
+    let is_free = |port: &&HostPortInput| node.freed_ports.iter().any(|freed| is_same(port, freed));
+    let used: Vec<&HostPortInput> =
+        node.pods.iter().flat_map(|pod| host_ports(pod)).filter(|port| !is_free(port)).collect();
     let is_taken =
         host_ports(pod).into_iter().any(|wanted| used.iter().any(|taken| conflicts(wanted, taken)));
     is_taken.then(|| {
@@ -38,6 +40,12 @@ pub fn host_ports(pod: &PodInput) -> Vec<&HostPortInput> {
         .flat_map(|container| &container.host_ports)
         .filter(|port| port.host_port > 0)
         .collect()
+}
+
+/// Whether both are the same port of the same address.
+#[must_use]
+pub fn is_same(a: &HostPortInput, b: &HostPortInput) -> bool {
+    a.host_port == b.host_port && protocol(a) == protocol(b) && address(a) == address(b)
 }
 
 fn conflicts(a: &HostPortInput, b: &HostPortInput) -> bool {
@@ -73,6 +81,23 @@ mod tests {
     }
 
     #[test]
+    fn a_port_that_two_pods_hold_is_free_once_either_leaves() {
+        let named = |name: &str| {
+            let mut pod = super::super::NaivePod::from(pod_with_ports(&[("", "", 80)]));
+            pod.meta.name = name.to_owned();
+            pod
+        };
+        let mut node = empty(node("n", &[]));
+        node.add_pod(named("a"));
+        node.add_pod(named("b"));
+        node.remove_pod(&named("a"));
+        let other = pod_with_ports(&[("0.0.0.0", "TCP", 80)]);
+        assert_eq!(filter(&other, &node), None);
+        node.add_pod(named("c"));
+        assert!(filter(&other, &node).is_some());
+    }
+
+    #[test]
     fn conflict_cases() {
         struct Case {
             name: &'static str,
@@ -101,7 +126,7 @@ mod tests {
         ];
         for case in &cases {
             let mut node = empty(node("n", &[]));
-            node.pods.push(pod_with_ports(case.used));
+            node.pods.push(pod_with_ports(case.used).into());
             let wanted = pod_with_ports(case.wanted);
             assert_eq!(pre_filter(&wanted), PreFilter::AllNodes);
             let verdict = filter(&wanted, &node);
@@ -126,9 +151,9 @@ mod tests {
             PodInput { init_containers: vec![with_ports(sidecar(&[]), ports)], ..Default::default() };
         assert_eq!(pre_filter(&with_sidecar), PreFilter::AllNodes);
         let mut node = empty(node("n", &[]));
-        node.pods.push(plain_init);
+        node.pods.push(plain_init.into());
         assert!(filter(&with_sidecar, &node).is_none());
-        node.pods.push(with_sidecar.clone());
+        node.pods.push(with_sidecar.clone().into());
         assert!(filter(&with_sidecar, &node).is_some());
     }
 

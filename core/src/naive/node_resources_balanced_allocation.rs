@@ -94,7 +94,7 @@ mod tests {
         let specs = [spec("cpu"), spec("memory"), spec("example.com/gpu")];
         for case in &cases {
             let mut node = empty(node("n", case.allocatable));
-            node.pods.push(pod(case.used));
+            node.pods.push(pod(case.used).into());
             let got = score(&pod(case.request), &specs, &node);
             assert_eq!(got, case.score, "case: {}", case.name);
         }

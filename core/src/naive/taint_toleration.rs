@@ -3,7 +3,7 @@
 //! Upstream: plugins/tainttoleration/taint_toleration.go, and api/core/v1 `ToleratesTaint`.
 
 use super::{Code, NaiveNode, Verdict};
-use crate::input::{PodInput, TaintInput, TolerationInput};
+use crate::input::{NodeInput, PodInput, TaintInput, TolerationInput};
 
 /// The plugin's name.
 pub const NAME: &str = "TaintToleration";
@@ -11,11 +11,15 @@ pub const NAME: &str = "TaintToleration";
 /// Rejects a node with a hard taint that the pod does not tolerate.
 #[must_use]
 pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
-    let is_hard = |taint: &&TaintInput| taint.effect == "NoSchedule" || taint.effect == "NoExecute";
-    let is_kept_away =
-        node.input.taints.iter().filter(is_hard).any(|taint| !is_tolerated(taint, &pod.tolerations));
-    is_kept_away
+    (!is_admitted(pod, &node.input))
         .then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)"))
+}
+
+/// Whether the pod tolerates every hard taint of the node.
+#[must_use]
+pub fn is_admitted(pod: &PodInput, node: &NodeInput) -> bool {
+    let is_hard = |taint: &&TaintInput| taint.effect == "NoSchedule" || taint.effect == "NoExecute";
+    node.taints.iter().filter(is_hard).all(|taint| is_tolerated(taint, &pod.tolerations))
 }
 
 /// How many soft taints the pod does not tolerate: fewer is better. Only tolerations for soft
@@ -59,7 +63,6 @@ mod tests {
     use super::super::normalize_reversed;
     use super::super::testing::{empty, node, taint, toleration};
     use super::*;
-    use crate::input::NodeInput;
 
     fn tainted(taints: Vec<TaintInput>) -> NaiveNode {
         empty(NodeInput { taints, ..node("n", &[]) })

@@ -38,7 +38,7 @@ pub(super) fn node(name: &str, allocatable: &[(&str, &str)]) -> NodeInput {
 
 /// A node without pods.
 pub(super) fn empty(input: NodeInput) -> NaiveNode {
-    NaiveNode { input, pods: Vec::new() }
+    NaiveNode { input, ..Default::default() }
 }
 
 pub(super) fn host_port(ip: &str, protocol: &str, port: i32) -> HostPortInput {
@@ -71,4 +71,172 @@ pub(super) fn term(expressions: &[RequirementInput]) -> NodeSelectorTermInput {
 /// A term of field requirements.
 pub(super) fn field_term(fields: &[RequirementInput]) -> NodeSelectorTermInput {
     NodeSelectorTermInput { match_expressions: Vec::new(), match_fields: fields.to_vec() }
+}
+
+/// Builders for objects of storage.
+pub(super) mod storage {
+    use super::{labels, requirement, strings, term};
+    use crate::input::storage::{
+        AttachmentInput, BindingMode, ClaimInput, ClaimRefInput, CsiDriverInput, CsiNodeInput,
+        PersistentVolumeInput, PersistentVolumeSourceInput, StorageCapacityInput, StorageClassInput,
+        StorageInput,
+    };
+    use crate::input::{LabelSelectorInput, PodInput, VolumeInput, VolumeSourceInput};
+    use crate::naive::{NaiveCluster, NaiveNode};
+    use crate::quantity::Quantity;
+
+    /// A cluster of these objects and one node.
+    pub(in super::super) fn cluster(objects: Vec<StorageInput>, node: NaiveNode) -> NaiveCluster {
+        let mut cluster = NaiveCluster { nodes: vec![node], ..Default::default() };
+        objects.into_iter().for_each(|object| cluster.storage.put(object));
+        cluster
+    }
+
+    pub(in super::super) fn pod_with(sources: &[VolumeSourceInput]) -> PodInput {
+        let volumes = sources
+            .iter()
+            .enumerate()
+            .map(|(at, source)| VolumeInput { name: format!("v{at}"), source: source.clone() });
+        PodInput { namespace: "ns".to_owned(), volumes: volumes.collect(), ..Default::default() }
+    }
+
+    pub(in super::super) fn uses(claim: &str) -> VolumeSourceInput {
+        VolumeSourceInput::Claim { claim_name: claim.to_owned(), read_only: false }
+    }
+
+    pub(in super::super) fn ephemeral(pod: &str) -> VolumeSourceInput {
+        VolumeSourceInput::Ephemeral { pod_name: pod.to_owned(), pod_uid: format!("{pod}-uid") }
+    }
+
+    /// A claim in namespace `ns` of a class, bound if a volume is given.
+    pub(in super::super) fn claim(name: &str, class: &str, volume: &str) -> ClaimInput {
+        ClaimInput {
+            namespace: "ns".to_owned(),
+            name: name.to_owned(),
+            uid: format!("{name}-uid"),
+            storage_class: (!class.is_empty()).then(|| class.to_owned()),
+            request: Some(Quantity::from_units(5)),
+            access_modes: strings(&["ReadWriteOnce"]),
+            volume_name: volume.to_owned(),
+            is_bind_completed: !volume.is_empty(),
+            ..Default::default()
+        }
+    }
+
+    /// An available CSI volume of a class and a size.
+    pub(in super::super) fn volume(name: &str, class: &str, size: i64) -> PersistentVolumeInput {
+        PersistentVolumeInput {
+            name: name.to_owned(),
+            storage_class: class.to_owned(),
+            capacity: Quantity::from_units(size),
+            access_modes: strings(&["ReadWriteOnce"]),
+            is_available: true,
+            source: PersistentVolumeSourceInput::Csi {
+                driver: "csi".to_owned(),
+                handle: format!("{name}-handle"),
+            },
+            ..Default::default()
+        }
+    }
+
+    pub(in super::super) fn on_nodes(
+        mut volume: PersistentVolumeInput,
+        key: &str,
+        value: &str,
+    ) -> PersistentVolumeInput {
+        volume.node_affinity = Some(vec![term(&[requirement(key, "In", &[value])])]);
+        volume
+    }
+
+    pub(in super::super) fn kept_for(
+        mut volume: PersistentVolumeInput,
+        claim: &str,
+    ) -> PersistentVolumeInput {
+        volume.claim_ref = Some(ClaimRefInput {
+            namespace: "ns".to_owned(),
+            name: claim.to_owned(),
+            uid: format!("{claim}-uid"),
+        });
+        volume
+    }
+
+    pub(in super::super) fn class(name: &str, provisioner: &str, mode: BindingMode) -> StorageClassInput {
+        StorageClassInput {
+            name: name.to_owned(),
+            provisioner: provisioner.to_owned(),
+            binding_mode: Some(mode),
+            allowed_topologies: Vec::new(),
+        }
+    }
+
+    pub(in super::super) fn csi_node(name: &str, drivers: &[(&str, Option<i32>)]) -> CsiNodeInput {
+        CsiNodeInput {
+            name: name.to_owned(),
+            drivers: drivers.iter().map(|(driver, limit)| ((*driver).to_owned(), *limit)).collect(),
+            migrated_plugins: Vec::new(),
+        }
+    }
+
+    pub(in super::super) fn driver(name: &str) -> CsiDriverInput {
+        CsiDriverInput { name: name.to_owned(), ..Default::default() }
+    }
+
+    pub(in super::super) fn capacity(class: &str, bytes: Option<i64>, zone: &str) -> StorageCapacityInput {
+        StorageCapacityInput {
+            namespace: "ns".to_owned(),
+            name: format!("{class}-{zone}"),
+            storage_class: class.to_owned(),
+            capacity: bytes.map(Quantity::from_units),
+            maximum_volume_size: None,
+            node_topology: Some(LabelSelectorInput {
+                match_labels: labels(&[("zone", zone)]),
+                match_expressions: Vec::new(),
+            }),
+        }
+    }
+
+    pub(in super::super) fn attachment(name: &str, node: &str, volume: &str) -> AttachmentInput {
+        AttachmentInput {
+            name: name.to_owned(),
+            node_name: node.to_owned(),
+            attacher: "csi".to_owned(),
+            volume_name: Some(volume.to_owned()),
+        }
+    }
+
+    impl From<ClaimInput> for StorageInput {
+        fn from(it: ClaimInput) -> StorageInput {
+            StorageInput::PersistentVolumeClaim(it)
+        }
+    }
+    impl From<PersistentVolumeInput> for StorageInput {
+        fn from(it: PersistentVolumeInput) -> StorageInput {
+            StorageInput::PersistentVolume(it)
+        }
+    }
+    impl From<StorageClassInput> for StorageInput {
+        fn from(it: StorageClassInput) -> StorageInput {
+            StorageInput::StorageClass(it)
+        }
+    }
+    impl From<CsiNodeInput> for StorageInput {
+        fn from(it: CsiNodeInput) -> StorageInput {
+            StorageInput::CsiNode(it)
+        }
+    }
+    impl From<CsiDriverInput> for StorageInput {
+        fn from(it: CsiDriverInput) -> StorageInput {
+            StorageInput::CsiDriver(it)
+        }
+    }
+    impl From<StorageCapacityInput> for StorageInput {
+        fn from(it: StorageCapacityInput) -> StorageInput {
+            StorageInput::CsiStorageCapacity(it)
+        }
+    }
+    impl From<AttachmentInput> for StorageInput {
+        fn from(it: AttachmentInput) -> StorageInput {
+            StorageInput::VolumeAttachment(it)
+        }
+    }
 }

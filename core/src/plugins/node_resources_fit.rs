@@ -324,7 +324,7 @@ fn utilization(requested: i64, capacity: i64) -> i64 {
 }
 
 /// Upstream: plugins/helper/shape_score.go `BuildBrokenLinearFunction`.
-fn broken_line(shape: &[(i64, i64)], at: i64) -> i64 {
+pub(crate) fn broken_line(shape: &[(i64, i64)], at: i64) -> i64 {
     let Some(next) = shape.iter().position(|&(utilization, _)| at <= utilization) else {
         return shape.last().map_or(0, |&(_, score)| score);
     };

@@ -1,4 +1,19 @@
-//! The scheduling queue. For now the active part: pods ready to be tried. Pods that fit nowhere
-//! and gated pods wait in the pod table by their state.
+//! The scheduling queue: pods ready to be tried, pods that wait for time to pass, pods that wait
+//! for something to happen, and pods that are being tried.
 
 pub mod active;
+pub mod backoff;
+pub mod entry;
+pub mod event;
+pub mod hints;
+mod in_flight;
+pub mod interest;
+pub mod order;
+pub mod plugin_set;
+pub mod scheduling_queue;
+mod waiting;
+
+pub use entry::{ProfileNumber, QueuePlace, QueuedPod};
+pub use event::{Action, ClusterEvent, Event, EventResource};
+pub use plugin_set::{PluginNumber, PluginSet};
+pub use scheduling_queue::{QueueCounts, QueueHost, QueueSettings, SchedulingQueue, Scope, Strategy};

@@ -10,7 +10,7 @@ use crate::framework::build::{ProfileConfig, build_profiles};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists};
 use crate::framework::registry::Registry;
-use crate::input::{ContainerInput, ResourceList, TaintInput};
+use crate::input::{ContainerInput, NodeInput, ResourceList, TaintInput};
 use crate::interner::Vocabulary;
 use crate::quantity::Quantity;
 
@@ -73,7 +73,10 @@ fn scheduler(names: &[&str], change: impl Fn(&str, &mut PluginLists), nodes: &[N
 
 fn add(scheduler: &mut Scheduler, uid: u64, spec: PodInput) {
     let class = scheduler.compile(&Arc::new(spec));
-    scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid }, uid);
+    scheduler.on_pod(
+        PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid, ..PodUpdate::default() },
+        uid,
+    );
 }
 
 /// Steps until idle; where pods went (`7 -> n1`) or why they wait (`7: <condition>`).
@@ -81,11 +84,7 @@ fn run(scheduler: &mut Scheduler) -> Vec<String> {
     while scheduler.step(&mut NoProbe) != Step::Idle {}
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
-    let text = |call: &ApiCall| match call {
-        ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, scheduler.world().node_name(*node)),
-        ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
-    };
-    calls.iter().map(text).collect()
+    calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
 }
 
 fn packs(name: &str, lists: &mut PluginLists) {
@@ -139,7 +138,7 @@ fn other_profiles_take_effect_on_pods_that_wait_and_on_classes_already_seen() {
     assert_eq!(run(&mut scheduler).len(), 1);
     assert_eq!(scheduler.counts().unschedulable, 1);
     let tolerant = |_: &str, lists: &mut PluginLists| packs("blind", lists);
-    let changed = profiles(scheduler.vocabulary_mut(), &["default-scheduler"], tolerant);
+    let changed = profiles(&mut scheduler.world.vocabulary, &["default-scheduler"], tolerant);
     scheduler.set_profiles(changed, 10);
     add(&mut scheduler, 2, pod("", "1"));
     assert_eq!(run(&mut scheduler), ["1 -> tainted", "2 -> tainted"]);
@@ -151,12 +150,12 @@ fn pods_change_hands_with_the_names_of_the_profiles() {
     add(&mut scheduler, 1, pod("", "1"));
     add(&mut scheduler, 2, pod("blind", "1"));
     assert_eq!((scheduler.counts().queued, scheduler.counts().foreign), (1, 1));
-    let changed = profiles(scheduler.vocabulary_mut(), &["blind"], packs);
+    let changed = profiles(&mut scheduler.world.vocabulary, &["blind"], packs);
     scheduler.set_profiles(changed, 10);
     assert_eq!((scheduler.counts().queued, scheduler.counts().foreign), (1, 1));
     scheduler.on_node(&node("n", "4", None), 11);
     assert_eq!(run(&mut scheduler), ["2 -> n"]);
-    let changed = profiles(scheduler.vocabulary_mut(), &["blind", "default-scheduler"], packs);
+    let changed = profiles(&mut scheduler.world.vocabulary, &["blind", "default-scheduler"], packs);
     scheduler.set_profiles(changed, 12);
     assert_eq!(run(&mut scheduler), ["1 -> n"]);
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::binding::CallId;
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
-use crate::input::{ContainerInput, ResourceList};
+use crate::input::{ContainerInput, NodeInput, ResourceList};
+use crate::pods::PodState;
 use crate::quantity::Quantity;
 
 /// A scheduler, its clock, and all it ever asked for.
 struct Lab {
     scheduler: Scheduler,
     now_ns: u64,
-    calls: Vec<ApiCall>,
+    calls: Vec<OutgoingCall>,
 }
 
 fn resources(list: &[(&str, &str)]) -> ResourceList {
@@ -60,7 +62,10 @@ impl Lab {
         let now_ns = self.tick();
         let class = self.scheduler.compile(&Arc::new(spec));
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns }, now_ns);
+        self.scheduler.on_pod(
+            PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns, ..PodUpdate::default() },
+            now_ns,
+        );
     }
 
     fn pod(&mut self, uid: u64, spec: PodInput) {
@@ -84,20 +89,25 @@ impl Lab {
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
         assert_eq!(self.scheduler.call_count(), 0);
-        let text = |call: &ApiCall| match call {
-            ApiCall::Bind { pod, node } => {
-                format!("{} -> {}", pod.0, self.scheduler.world().node_name(*node))
+        let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
+        for outgoing in &calls {
+            if outgoing.id != CallId::UNTRACKED {
+                self.scheduler.on_answer(outgoing.id, Ok(()), self.now_ns);
             }
-            ApiCall::SetUnschedulable { pod, message } => format!("{}: {message}", pod.0),
-        };
-        let texts = calls.iter().map(text).collect();
+        }
         self.calls.append(&mut calls);
         texts
     }
 
-    fn state(&self, uid: u64) -> Option<PodState> {
+    /// Long enough for every backoff to end.
+    fn later(&mut self) {
+        self.now_ns += 20_000_000_000;
+        self.scheduler.advance(self.now_ns);
+    }
+
+    fn state(&self, uid: u64) -> Option<Standing> {
         let pods = self.scheduler.world().pods();
-        pods.find(PodUid(uid)).map(|pod| pods.get(pod).state)
+        pods.find(PodUid(uid)).map(|pod| self.scheduler.standing(pod))
     }
 
     /// Pods and requested milli-CPU on a node of the list.
@@ -113,14 +123,15 @@ impl Lab {
     fn check_counts(&self) {
         let counts = self.scheduler.counts();
         let pods = self.scheduler.world().pods();
-        let count = |state| pods.in_state(state).count();
+        let count = |standing| pods.ids().filter(|&pod| self.scheduler.standing(pod) == standing).count();
         let by_state = PodCounts {
-            queued: count(PodState::Queued),
-            gated: count(PodState::Gated),
-            unschedulable: count(PodState::Unschedulable),
-            assumed: count(PodState::Assumed),
-            bound: count(PodState::Bound),
-            foreign: count(PodState::Foreign),
+            queued: count(Standing::Queued),
+            backoff: count(Standing::Backoff),
+            gated: count(Standing::Gated),
+            unschedulable: count(Standing::Unschedulable),
+            assumed: count(Standing::Assumed),
+            bound: count(Standing::Bound),
+            foreign: count(Standing::Foreign),
         };
         assert_eq!(counts, by_state);
     }
@@ -141,10 +152,10 @@ fn a_confirmed_binding_stays() {
     let mut lab = Lab::new(&[("n1", "4")]);
     lab.pod(7, pod("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    assert_eq!(lab.state(7), Some(PodState::Assumed));
+    assert_eq!(lab.state(7), Some(Standing::Assumed));
     assert_eq!(lab.load("n1"), Some((1, 1000)), "an assumed pod counts");
     lab.observe(7, pod("1"), Some("n1"));
-    assert_eq!(lab.state(7), Some(PodState::Bound));
+    assert_eq!(lab.state(7), Some(Standing::Bound));
     assert_eq!(lab.load("n1"), Some((1, 1000)), "and counts once when it is confirmed");
     assert_eq!(lab.run(), [""; 0]);
 }
@@ -155,12 +166,14 @@ fn a_failed_binding_frees_the_node_and_tries_again() {
     lab.pod(7, pod("1"));
     lab.run();
     lab.fail_binding(7);
-    assert_eq!(lab.state(7), Some(PodState::Queued));
+    assert_eq!(lab.state(7), Some(Standing::Backoff));
     assert_eq!(lab.load("n1"), Some((0, 0)));
+    assert_eq!(lab.run(), ["7: the API refused the binding"], "not tried early: the API may be in trouble");
+    lab.later();
     assert_eq!(lab.run(), ["7 -> n1"]);
     lab.observe(7, pod("1"), Some("n1"));
     lab.fail_binding(7);
-    assert_eq!(lab.state(7), Some(PodState::Bound), "the watch knew better than the answer");
+    assert_eq!(lab.state(7), Some(Standing::Bound), "the watch knew better than the answer");
     lab.fail_binding(99);
 }
 
@@ -172,7 +185,7 @@ fn a_failed_binding_wakes_those_who_wait_for_room() {
     assert_eq!(lab.run(), ["1 -> n1".to_owned(), format!("2: {NO_CPU}")]);
     lab.fail_binding(1);
     lab.delete(1);
-    assert_eq!(lab.run(), ["2 -> n1"]);
+    assert_eq!(lab.run(), ["1: the API refused the binding", "2 -> n1"]);
 }
 
 #[test]
@@ -255,6 +268,7 @@ fn pods_of_a_node_that_comes_back_count_again() {
     assert_eq!(lab.run(), ["3: no nodes available to schedule pods"]);
     lab.node(&node("n1", "4"));
     assert_eq!(lab.load("n1"), Some((2, 3000)), "the bound and the assumed one");
+    lab.later();
     assert_eq!(lab.run(), ["3 -> n1"]);
     lab.scheduler.on_node_removed("n1");
     lab.delete(1);
@@ -279,7 +293,7 @@ fn a_pod_bound_by_another_while_queued_is_left_alone() {
     lab.pod(1, pod("1"));
     lab.observe(1, pod("1"), Some("n2"));
     assert_eq!(lab.run(), [""; 0]);
-    assert_eq!(lab.state(1), Some(PodState::Bound));
+    assert_eq!(lab.state(1), Some(Standing::Bound));
     assert_eq!(lab.load("n2"), Some((1, 1000)));
 }
 
@@ -311,7 +325,7 @@ fn a_pod_of_another_scheduler_is_never_claimed() {
     lab.pod(1, foreign.clone());
     lab.pod(2, ours);
     assert_eq!(lab.run(), ["2 -> n1"]);
-    assert_eq!(lab.state(1), Some(PodState::Foreign));
+    assert_eq!(lab.state(1), Some(Standing::Foreign));
     lab.observe(1, PodInput { labels: [("a".into(), "b".into())].into(), ..foreign.clone() }, None);
     lab.node(&node("n2", "4"));
     assert_eq!(lab.run(), [""; 0]);
@@ -333,9 +347,9 @@ fn a_pod_enters_the_queue_when_its_last_gate_goes() {
     assert_eq!(lab.scheduler.counts().gated, 1);
     assert_eq!(lab.scheduler.waiting_reasons(9), [("waiting for scheduling gates: [a b]".to_owned(), 1)]);
     lab.pod(1, gated(&["b"]));
-    assert_eq!(lab.state(1), Some(PodState::Gated));
+    assert_eq!(lab.state(1), Some(Standing::Gated));
     lab.pod(1, gated(&[]));
-    assert_eq!(lab.state(1), Some(PodState::Queued));
+    assert_eq!(lab.state(1), Some(Standing::Queued));
     assert_eq!(lab.run(), ["1 -> n1"]);
 }
 
@@ -353,10 +367,14 @@ fn new_and_changed_nodes_wake_waiting_pods() {
     lab.pod(1, pod("2"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}")]);
     lab.node(&node("n2", "1"));
-    assert_eq!(lab.state(1), Some(PodState::Queued));
-    assert_eq!(lab.run(), ["1: 0/2 nodes are available: 2 Insufficient cpu."]);
+    assert_eq!(lab.state(1), Some(Standing::Unschedulable), "the new node is too small as well");
     lab.node(&node("n2", "2"));
+    assert_eq!(lab.state(1), Some(Standing::Backoff), "tried early, because nothing else is ready");
     assert_eq!(lab.run(), ["1 -> n2"]);
+    lab.pod(2, pod("3"));
+    assert_eq!(lab.run(), ["2: 0/2 nodes are available: 2 Insufficient cpu."]);
+    lab.node(&node("n3", "3"));
+    assert_eq!(lab.run(), ["2 -> n3"]);
 }
 
 #[test]
@@ -366,10 +384,10 @@ fn a_binding_wakes_nobody() {
     lab.run();
     lab.pod(2, pod("1"));
     assert_eq!(lab.run(), ["2 -> n1"]);
-    assert_eq!(lab.state(1), Some(PodState::Unschedulable));
+    assert_eq!(lab.state(1), Some(Standing::Unschedulable));
     lab.observe(2, pod("1"), Some("n1"));
     lab.observe(3, pod("0"), Some("n1"));
-    assert_eq!(lab.state(1), Some(PodState::Unschedulable));
+    assert_eq!(lab.state(1), Some(Standing::Unschedulable));
 }
 
 #[test]
@@ -391,21 +409,27 @@ fn a_waiting_pod_whose_spec_changes_is_tried_again() {
     lab.pod(1, pod("1"));
     assert_eq!(lab.run(), ["1 -> n1"]);
     lab.pod(1, pod("1"));
-    assert_eq!(lab.state(1), Some(PodState::Assumed), "an echo of our own write changes nothing");
+    assert_eq!(lab.state(1), Some(Standing::Assumed), "an echo of our own write changes nothing");
 }
 
 #[test]
 fn a_condition_is_written_once_per_distinct_message() {
-    let mut lab = Lab::new(&[("n1", "1")]);
+    let mut lab = Lab::new(&[("n1", "4")]);
+    lab.observe(7, pod("3"), Some("n1"));
+    for uid in [8, 9] {
+        lab.observe(uid, pod("0"), Some("n1"));
+    }
     lab.pod(1, pod("2"));
     lab.pod(2, pod("2"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "each pod carries its own");
-    lab.node(&node("n1", "1500m"));
+    lab.delete(8);
     assert_eq!(lab.run(), [""; 0], "tried again, for the same reason");
-    lab.node(&NodeInput { unschedulable: true, ..node("n1", "1") });
+    lab.node(&NodeInput { unschedulable: true, ..node("n1", "4") });
+    assert_eq!(lab.run(), [""; 0], "a cordon helps nobody");
+    lab.delete(9);
     let cordoned = "0/1 nodes are available: 1 node(s) were unschedulable.";
     assert_eq!(lab.run(), [format!("1: {cordoned}"), format!("2: {cordoned}")]);
-    lab.node(&node("n1", "1"));
+    lab.node(&node("n1", "4"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "back to the first message");
     assert_eq!(lab.scheduler.waiting_reasons(9), [(NO_CPU.to_owned(), 2)]);
 }
@@ -428,7 +452,10 @@ fn without_nodes_pods_wait_for_the_first() {
     let mut lab = Lab::new(&[]);
     lab.pod(1, pod("1"));
     assert_eq!(lab.run(), ["1: no nodes available to schedule pods"]);
+    assert!(lab.scheduler.is_settled(), "trying again and again changes nothing");
     lab.node(&node("n1", "1"));
+    assert!(!lab.scheduler.is_settled());
+    lab.later();
     assert_eq!(lab.run(), ["1 -> n1"]);
 }
 
@@ -442,7 +469,8 @@ fn random_events_keep_counts_and_columns_consistent() {
             let uid = rng.range(0..=25) as u64;
             let name = format!("n{}", rng.range(0..=4));
             let (cpu, node_cpu) = (*rng.pick(&["500m", "1", "2"]), *rng.pick(&["1", "2", "4"]));
-            match rng.range(0..=9) {
+            match rng.range(0..=10) {
+                10 => lab.later(),
                 0 | 1 => lab.node(&node(&name, node_cpu)),
                 2 => lab.scheduler.on_node_removed(&name),
                 3 | 4 => lab.pod(uid, priority_of(rng, cpu)),
@@ -458,6 +486,8 @@ fn random_events_keep_counts_and_columns_consistent() {
                         assumed.extend(uid);
                     }
                     assert_eq!(lab.scheduler.counts().queued, 0);
+                    assert_eq!(lab.scheduler.queue().counts().in_flight, 0);
+                    assert_eq!(lab.scheduler.queue().kept_event_count(), 0);
                 }
             }
             lab.check_counts();

@@ -22,6 +22,7 @@ mod tests;
 use rustc_hash::FxHashMap;
 
 use crate::class::PodClass;
+use crate::class::features::FeatureSet;
 use crate::ids::{ImageSetId, LabelSetId, NodeId, Symbol, TaintSetId};
 use crate::input::NodeInput;
 use crate::interner::Vocabulary;
@@ -81,6 +82,8 @@ columns! {
     taint_set: TaintSetId,
     /// `status.images`.
     image_set: ImageSetId,
+    /// `status.declaredFeatures`.
+    declared_features: FeatureSet,
     /// Allocatable milli-CPU.
     allocatable_cpu_milli: i64,
     /// Allocatable memory.
@@ -193,6 +196,7 @@ pub struct NodeSnapshot {
     images: ImageStates,
     changes: ChangeLog,
     structure_version: u64,
+    attributes_version: u64,
 }
 
 impl NodeSnapshot {
@@ -304,6 +308,7 @@ impl NodeSnapshot {
         }
         self.resize_masks();
         self.structure_version += 1;
+        self.attributes_version += 1;
     }
 
     fn resize_masks(&mut self) {
@@ -315,15 +320,21 @@ impl NodeSnapshot {
     fn write_attributes(&mut self, row: usize, node: &NodeInput, vocabulary: &mut Vocabulary) {
         let allocatable = Amounts::from_list(&node.allocatable, vocabulary);
         let old = self.columns.get(row);
+        let label_set = vocabulary.label_set(&node.labels);
+        let taint_set = vocabulary.taint_set(&node.taints);
+        if (old.label_set, old.taint_set) != (label_set, taint_set) {
+            self.attributes_version += 1;
+        }
         let images = vocabulary.image_set(&node.images);
         self.images.remove(vocabulary.images(old.image_set));
         self.images.add(vocabulary.images(images));
         self.columns.set(
             row,
             NodeRow {
-                label_set: vocabulary.label_set(&node.labels),
-                taint_set: vocabulary.taint_set(&node.taints),
+                label_set,
+                taint_set,
                 image_set: images,
+                declared_features: FeatureSet::declared(&node.declared_features),
                 allocatable_cpu_milli: allocatable.cpu_milli,
                 allocatable_memory_bytes: allocatable.memory_bytes,
                 allocatable_ephemeral_bytes: allocatable.ephemeral_bytes,
@@ -385,21 +396,41 @@ impl NodeSnapshot {
             self.slots[id.index()].row = u32::try_from(row).expect("rows fit u32");
         }
         self.structure_version += 1;
+        self.attributes_version += 1;
     }
 
     /// Counts a pod of `class` in on a row.
     pub(crate) fn add_pod(&mut self, row: usize, class: &PodClass) {
         self.account(row, class, 1);
         for &port in &class.host_ports {
-            self.ports.insert(row, port);
+            self.ports.set(row, port, true);
         }
+        self.touch(row);
     }
 
     /// Counts a pod of `class` out on a row.
     pub(crate) fn remove_pod(&mut self, row: usize, class: &PodClass) {
         self.account(row, class, -1);
         for &port in &class.host_ports {
-            self.ports.remove(row, port);
+            self.ports.set(row, port, false);
+        }
+        self.touch(row);
+    }
+
+    /// Counts a pod in (`sign` 1) or out (-1) without a note in the change log, for whoever undoes
+    /// it before anybody who keeps things could read it. Appends to `ports` which of its ports
+    /// were used before.
+    pub(crate) fn suppose(&mut self, row: usize, class: &PodClass, sign: i64, ports: &mut Vec<bool>) {
+        self.account(row, class, sign);
+        ports.extend(class.host_ports.iter().map(|&port| self.ports.set(row, port, sign > 0)));
+    }
+
+    /// Undoes the last [`NodeSnapshot::suppose`].
+    pub(crate) fn undo(&mut self, row: usize, class: &PodClass, sign: i64, ports: &mut Vec<bool>) {
+        self.account(row, class, -sign);
+        for &port in class.host_ports.iter().rev() {
+            let used = ports.pop().expect("one note for each port");
+            self.ports.set(row, port, used);
         }
     }
 
@@ -414,7 +445,6 @@ impl NodeSnapshot {
         for &(id, amount) in &class.placed.scalars {
             columns.scalar_mut(id).requested[row] += sign * amount;
         }
-        self.touch(row);
     }
 
     /// Notes that something about a row changed.
@@ -456,6 +486,13 @@ impl NodeSnapshot {
     #[must_use]
     pub fn structure_version(&self) -> u64 {
         self.structure_version
+    }
+
+    /// Moves whenever rows were added, removed or reordered, or a node got other labels or taints.
+    #[inline]
+    #[must_use]
+    pub fn attributes_version(&self) -> u64 {
+        self.attributes_version
     }
 
     /// Bytes held for nodes, without the vocabulary.

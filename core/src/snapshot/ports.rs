@@ -71,26 +71,22 @@ impl PortUse {
         }
     }
 
-    /// Marks a port as used on a row.
-    pub(crate) fn insert(&mut self, row: usize, port: HostPort) {
+    /// Marks a port as used or free on a row. Returns whether it was used.
+    pub(crate) fn set(&mut self, row: usize, port: HostPort, used: bool) -> bool {
         let node_count = self.node_count;
         let uses = self.by_port.entry((port.protocol, port.port)).or_default();
-        match uses.iter_mut().find(|(ip, _)| *ip == port.ip) {
-            Some((_, mask)) => mask.insert(row),
-            None => {
-                let mut mask = NodeMask::none(node_count);
-                mask.insert(row);
-                uses.push((port.ip, mask));
-            }
-        }
-    }
-
-    /// Marks a port as free on a row.
-    pub(crate) fn remove(&mut self, row: usize, port: HostPort) {
-        let uses = self.by_port.get_mut(&(port.protocol, port.port));
-        if let Some((_, mask)) = uses.into_iter().flatten().find(|(ip, _)| *ip == port.ip) {
+        let at = uses.iter().position(|(ip, _)| *ip == port.ip).unwrap_or_else(|| {
+            uses.push((port.ip, NodeMask::none(node_count)));
+            uses.len() - 1
+        });
+        let mask = &mut uses[at].1;
+        let before = mask.contains(row);
+        if used {
+            mask.insert(row);
+        } else {
             mask.remove(row);
         }
+        before
     }
 
     /// The rows of word `word` on which `port` is taken.
@@ -131,9 +127,9 @@ mod tests {
             assert_eq!(other.conflicts_with(&one), conflicts, "case: {name}, the other way");
             let mut in_use = PortUse::default();
             in_use.grow(70);
-            in_use.insert(65, one);
+            in_use.set(65, one, true);
             assert_eq!(in_use.taken_word(&other, 1) == 0b10, conflicts, "case: {name}, as a mask");
-            in_use.remove(65, one);
+            assert!(in_use.set(65, one, false));
             assert_eq!(in_use.taken_word(&other, 1), 0, "case: {name}, after removal");
         }
     }

@@ -129,7 +129,7 @@ fn check_sums(twin: &Twin) {
     let columns = twin.world.nodes().columns();
     for (row, node) in twin.cluster.nodes.iter().enumerate() {
         let (used, allocatable) = (requested(node), Resources::from_list(&node.input.allocatable));
-        let occupied: Vec<_> = node.pods.iter().map(occupied).collect();
+        let occupied: Vec<_> = node.pods.iter().map(|pod| occupied(pod)).collect();
         assert_eq!(columns.requested_cpu_milli[row], used.cpu_milli);
         assert_eq!(columns.requested_memory_bytes[row], used.memory_bytes);
         assert_eq!(columns.requested_ephemeral_bytes[row], used.ephemeral_storage_bytes);

@@ -38,7 +38,7 @@ impl Lab {
             spec.labels.insert(SIZE_LABEL.to_owned(), size.to_owned());
         }
         let class = self.scheduler.compile(&Arc::new(spec));
-        let update = PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid };
+        let update = PodUpdate { uid: PodUid(uid), class, created_ns: uid, ..PodUpdate::default() };
         self.scheduler.on_pod(update, uid);
         class
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::framework::extension_point::ExtensionPoint;
@@ -45,15 +46,17 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
         scheduler.on_node(&NodeInput { name: (*name).to_owned(), allocatable, ..NodeInput::default() }, 0);
         let (class, node) = (scheduler.compile(&gpus(8 - free)), scheduler.node_id(name));
         let uid = PodUid(100 + uid as u64);
-        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), created_ns: 0 }, 0);
+        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }, 0);
     }
     let class = scheduler.compile(&gpus(1));
-    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, node: None, created_ns: 1 }, 1);
+    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, created_ns: 1, ..PodUpdate::default() }, 1);
     assert!(matches!(scheduler.step(&mut NoProbe), Step::Assumed { .. }));
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
     match calls.as_slice() {
-        [ApiCall::Bind { node, .. }] => scheduler.world().node_name(*node).to_owned(),
+        [OutgoingCall { call: ApiCall::Bind { node, .. }, .. }] => {
+            scheduler.world().node_name(*node).to_owned()
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -23,6 +23,8 @@ use schedlab_workloads::results::{RunResult, Threshold, WorkloadResult};
 
 use crate::format;
 
+pub(crate) use page::{POLICY, STYLE};
+
 /// The whole report of a run: one self-contained HTML file.
 pub fn render_html(run: &RunResult) -> String {
     page::page(run).into_string()

@@ -8,11 +8,11 @@ use schedlab_workloads::results::{RunResult, Skipped};
 use super::{summary, workload};
 use crate::format;
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Nothing may be loaded; only what is written in the page applies.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 pub(super) fn page(run: &RunResult) -> Markup {
     html! {

@@ -15,6 +15,7 @@ mod nodes;
 mod objects;
 mod outcome;
 mod pods;
+mod prefix;
 mod scheduler;
 mod wait;
 
@@ -34,8 +35,10 @@ use crate::ops::{CreateNamespaces, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
 use crate::scheduler_config::SchedulerConfig;
 
-pub use error::ExecuteError;
+pub use error::{ExecuteError, OpError};
+pub(crate) use objects::quote_quantities;
 pub use outcome::{Collected, Ending, Outcome};
+pub(crate) use prefix::run_until;
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]

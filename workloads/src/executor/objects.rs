@@ -79,7 +79,7 @@ fn wrong(path: &Path, message: String) -> OpError {
 }
 
 /// Quantities may be written as numbers; the typed objects want text.
-fn quote_quantities(value: &mut Value) {
+pub(crate) fn quote_quantities(value: &mut Value) {
     const LISTS: [&str; 6] =
         ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources"];
     match value {

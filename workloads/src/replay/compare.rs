@@ -9,9 +9,11 @@ use schedlab_core::cycle::plan::Scope;
 use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::framework::status::Reason;
+use schedlab_core::ids::ClassId;
+use schedlab_core::plugins::volume_binding::decide_volumes;
 use schedlab_core::world::World;
 
-use super::document::{NodeRecord, RejectionRecord, ScheduleRecord};
+use super::document::{NodeRecord, PreemptionRecord, RejectionRecord, ScheduleRecord};
 use super::report::{Difference, TraceReport, What};
 
 /// What an absent value is shown as.
@@ -55,15 +57,22 @@ impl Comparison<'_> {
         };
         let recorded_nodes = self.record.nodes.as_deref().unwrap_or_default();
         let recorded_feasible = recorded_nodes.iter().filter(|node| node.feasible).count();
-        if !self.record.via_nominated {
-            self.chosen(What::EngineChosen, row);
-            self.ties(What::EngineTies, ties);
-        }
+        let via_nominated = matches!(ours, Decision::Chosen(choice) if choice.via_nominated);
         self.check(
-            || What::EngineFeasible,
-            recorded_feasible == feasible,
-            || (recorded_feasible.to_string(), feasible.to_string()),
+            || What::ViaNominated,
+            self.record.via_nominated == via_nominated,
+            || (self.record.via_nominated.to_string(), via_nominated.to_string()),
         );
+        self.chosen(What::EngineChosen, row);
+        // The other nodes are not looked at when the nominated one fits.
+        if !via_nominated {
+            self.ties(What::EngineTies, ties);
+            self.check(
+                || What::EngineFeasible,
+                recorded_feasible == feasible,
+                || (recorded_feasible.to_string(), feasible.to_string()),
+            );
+        }
         if let Decision::Unschedulable(diagnosis) = ours
             && recorded_feasible == 0
         {
@@ -71,12 +80,52 @@ impl Comparison<'_> {
         }
     }
 
-    /// Counts what the record has beyond what the engine decides.
-    pub(super) fn count_the_rest(&mut self) {
-        let not_compared = &mut self.report.not_compared;
-        not_compared.via_nominated += u64::from(self.record.via_nominated);
-        not_compared.preemption += u64::from(self.record.preemption.is_some());
-        not_compared.volumes += u64::from(self.record.volumes.is_some());
+    /// Compares what the volume binder decides on the node that was recorded as chosen.
+    pub(super) fn volumes(&mut self, class: ClassId) {
+        let world = self.world;
+        let symbols = &world.vocabulary.symbols;
+        let row = self.record.chosen.as_deref().and_then(|name| {
+            let nodes = world.nodes();
+            nodes.row_of(nodes.find(symbols.get(name)?)?)
+        });
+        let Some(row) = row else { return };
+        let decision = decide_volumes(world, world.class(class), row);
+        let storage = world.storage();
+        let claim_name = |claim| {
+            let (namespace, name) = storage.claim_name(claim);
+            format!("{}/{}", symbols.text(namespace), symbols.text(name))
+        };
+        let bound = |claim: &str, volume: &str| format!("{claim} to {volume}");
+        let mut ours: Vec<String> = decision
+            .bindings
+            .iter()
+            .map(|&(claim, volume)| bound(&claim_name(claim), symbols.text(storage.volume_name(volume))))
+            .collect();
+        ours.extend(decision.provisions.iter().map(|&claim| format!("{} provisioned", claim_name(claim))));
+        let recorded: Vec<String> = self.record.volumes.as_ref().map_or_else(Vec::new, |record| {
+            let bound = record.bound.iter().map(|it| bound(&it.pvc, &it.pv));
+            bound.chain(record.provisioned.iter().map(|claim| format!("{claim} provisioned"))).collect()
+        });
+        self.check(|| What::Volumes, same_set(&recorded, &ours), || (show_list(&recorded), show_list(&ours)));
+    }
+
+    /// Compares what preemption finds out and would do.
+    pub(super) fn preemption(&mut self, ours: &PreemptionRecord) {
+        let Some(recorded) = &self.record.preemption else { return };
+        let mut part = |field: &'static str, recorded: String, ours: String| {
+            self.check(|| What::Preemption { field }, recorded == ours, || (recorded.clone(), ours.clone()));
+        };
+        let eligibility =
+            |it: &PreemptionRecord| format!("{} {}", it.eligible, it.reason.as_deref().unwrap_or_default());
+        part("eligible", eligibility(recorded), eligibility(ours));
+        part("potentialNodes", show_list(&recorded.potential_nodes), show_list(&ours.potential_nodes));
+        part("candidates", show_candidates(recorded), show_candidates(ours));
+        part("failed", show_failed(recorded), show_failed(ours));
+        let chosen = |it: &PreemptionRecord| it.chosen.clone().unwrap_or_else(|| NOTHING.to_owned());
+        part("chosen", chosen(recorded), chosen(ours));
+        part("tied", show_list(&recorded.tied), show_list(&ours.tied));
+        let cleared = |it: &PreemptionRecord| show_list(&it.applied.nominations_cleared);
+        part("applied.nominationsCleared", cleared(recorded), cleared(ours));
     }
 
     fn pre_filter(&mut self, scope: &Scope) {
@@ -374,4 +423,21 @@ fn show_verdict(node: &NodeRecord) -> String {
         code: node.code.clone().unwrap_or_default(),
         reasons: node.reasons.clone(),
     })
+}
+
+fn show_candidates(record: &PreemptionRecord) -> String {
+    let candidates = record.candidates.iter().map(|candidate| {
+        let victims = show_list(&candidate.victims);
+        format!("{} evicts {victims}, {} protected", candidate.node, candidate.pdb_violations)
+    });
+    show_list(&candidates.collect::<Vec<String>>())
+}
+
+fn show_failed(record: &PreemptionRecord) -> String {
+    let failed = record.failed.iter().map(|failed| {
+        let plugin = failed.plugin.as_deref().unwrap_or(NOTHING);
+        let code = failed.code.as_deref().unwrap_or(NOTHING);
+        format!("{} by {plugin} {code} {}", failed.node, show_list(&failed.reasons))
+    });
+    show_list(&failed.collect::<Vec<String>>())
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use schedlab_cluster::api::GenericObject;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -67,13 +68,13 @@ pub struct Cluster {
     pub replica_sets: Vec<Value>,
     pub stateful_sets: Vec<Value>,
     pub pod_disruption_budgets: Vec<Value>,
-    pub persistent_volumes: Vec<Value>,
-    pub persistent_volume_claims: Vec<Value>,
-    pub storage_classes: Vec<Value>,
-    pub csi_nodes: Vec<Value>,
-    pub csi_drivers: Vec<Value>,
-    pub csi_storage_capacities: Vec<Value>,
-    pub volume_attachments: Vec<Value>,
+    pub persistent_volumes: Vec<GenericObject>,
+    pub persistent_volume_claims: Vec<GenericObject>,
+    pub storage_classes: Vec<GenericObject>,
+    pub csi_nodes: Vec<GenericObject>,
+    pub csi_drivers: Vec<GenericObject>,
+    pub csi_storage_capacities: Vec<GenericObject>,
+    pub volume_attachments: Vec<GenericObject>,
 }
 
 /// One step. Pods are named `namespace/name`.
@@ -297,6 +298,23 @@ pub struct Applied {
     pub nominations_cleared: Vec<String>,
 }
 
+impl Cluster {
+    /// Volumes, claims and the objects around them.
+    pub fn storage(&self) -> impl Iterator<Item = &GenericObject> {
+        [
+            &self.storage_classes,
+            &self.csi_drivers,
+            &self.csi_nodes,
+            &self.csi_storage_capacities,
+            &self.persistent_volumes,
+            &self.persistent_volume_claims,
+            &self.volume_attachments,
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
 /// An object of an `applyObjects` step.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -305,19 +323,6 @@ pub enum StorageObject {
     Volume(Box<PersistentVolume>),
     /// A claim.
     Claim(Box<PersistentVolumeClaim>),
-}
-
-impl StorageObject {
-    /// Kind, namespace (empty for volumes) and name.
-    #[must_use]
-    pub fn key(&self) -> (&'static str, &str, &str) {
-        let (kind, metadata) = match self {
-            StorageObject::Volume(volume) => ("PersistentVolume", &volume.metadata),
-            StorageObject::Claim(claim) => ("PersistentVolumeClaim", &claim.metadata),
-        };
-        let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        (kind, namespace, metadata.name.as_deref().unwrap_or_default())
-    }
 }
 
 /// A step as it stands in the file: which fields it must have depends on `op`, so that is checked

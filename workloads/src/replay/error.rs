@@ -108,6 +108,9 @@ pub enum StepProblem {
     /// An object the engine cannot read.
     #[error(transparent)]
     Convert(Box<ConvertError>),
+    /// An object that is not of its kind.
+    #[error("an object of kind {kind} cannot be read: {error}")]
+    Malformed { kind: &'static str, error: String },
     /// A pod without a node among the bound ones.
     #[error("pod {pod} has no spec.nodeName; only bound pods stand in `cluster.pods` and `updatePod`")]
     NotBound { pod: String },

@@ -16,6 +16,7 @@
 mod compare;
 mod document;
 mod error;
+mod preempt;
 mod read;
 mod report;
 mod run;
@@ -29,7 +30,7 @@ pub use document::{
 };
 pub use error::{ReplayError, StepProblem};
 pub use read::{parse_trace, read_trace};
-pub use report::{DIFFERENCES_KEPT_MAX, Difference, NotCompared, TraceReport, What};
+pub use report::{DIFFERENCES_KEPT_MAX, Difference, TraceReport, What};
 pub use run::replay;
 
 /// Reads a trace, plain or gzip-compressed, and replays it.

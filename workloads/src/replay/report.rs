@@ -24,8 +24,6 @@ pub struct TraceReport {
     pub difference_count: u64,
     /// The first differences, in order.
     pub differences: Vec<Difference>,
-    /// Recorded decisions that nothing was compared with.
-    pub not_compared: NotCompared,
 }
 
 impl TraceReport {
@@ -40,25 +38,6 @@ impl TraceReport {
         if self.differences.len() < DIFFERENCES_KEPT_MAX {
             self.differences.push(difference);
         }
-    }
-}
-
-/// Recorded decisions about things the engine does not decide yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotCompared {
-    /// Choices of a pod's nominated node (`viaNominated`).
-    pub via_nominated: u64,
-    /// Preemptions.
-    pub preemption: u64,
-    /// Decisions of the volume binder.
-    pub volumes: u64,
-}
-
-impl NotCompared {
-    /// All of them.
-    #[must_use]
-    pub fn total(self) -> u64 {
-        self.via_nominated + self.preemption + self.volumes
     }
 }
 
@@ -128,10 +107,18 @@ pub enum What {
     EngineTies,
     /// How many nodes the engine found feasible.
     EngineFeasible,
+    /// A part of what preemption finds out.
+    Preemption {
+        field: &'static str,
+    },
+    /// Whether the nominated node was taken without regard to scores.
+    ViaNominated,
     /// How many nodes each reason rejects first, or PreFilter's message.
     EngineDiagnosis,
     /// The plugins that reject.
     EnginePlugins,
+    /// What the volume binder decides on the chosen node.
+    Volumes,
 }
 
 impl fmt::Display for What {
@@ -156,8 +143,11 @@ impl fmt::Display for What {
             What::EngineChosen => f.write_str("engine.chosen"),
             What::EngineTies => f.write_str("engine.ties"),
             What::EngineFeasible => f.write_str("engine.feasible"),
+            What::Preemption { field } => write!(f, "preemption.{field}"),
+            What::ViaNominated => f.write_str("viaNominated"),
             What::EngineDiagnosis => f.write_str("engine.diagnosis"),
             What::EnginePlugins => f.write_str("engine.plugins"),
+            What::Volumes => f.write_str("volumes"),
         }
     }
 }

@@ -9,6 +9,7 @@ use schedlab_core::cycle::select::TieBreak;
 use super::compare::Comparison;
 use super::document::{ScheduleRecord, Step, Trace};
 use super::error::{ReplayError, StepProblem};
+use super::preempt::preempt;
 use super::report::TraceReport;
 use super::state::{State, pod_key};
 
@@ -50,27 +51,32 @@ fn short_name(path: &str) -> &str {
 }
 
 fn compare(
-    state: &mut State<'_>,
+    state: &mut State,
     engine: &mut Engine,
     (step, pod, record): (usize, &Pod, &ScheduleRecord),
     report: &mut TraceReport,
 ) -> Result<(), StepProblem> {
-    let class = state.compile_pending(pod)?;
-    let (world, profile) = (state.scheduler().world(), state.scheduler().profile());
-    let explanation = explain(world, profile, class);
+    let pending = state.pending(pod)?;
+    let (world, profile) = state.parts();
+    let explanation = explain(world, profile, pending);
     // Nothing is carried over from one recorded decision to the next.
     engine.set_next_start(0);
-    let decision = engine.decide(world, profile, class, &mut NoProbe);
+    let decision = engine.decide(world, profile, pending, &mut NoProbe);
     report.schedule_steps += 1;
+    let preempted = record.preemption.is_some().then(|| preempt(state, engine, pending));
+    let (world, profile) = state.parts();
     let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
     comparison.explanation(&explanation);
     comparison.decision(&decision);
-    comparison.count_the_rest();
+    if let Some(preempted) = &preempted {
+        comparison.preemption(preempted);
+    }
+    comparison.volumes(pending.class);
     Ok(())
 }
 
 /// Applies what upstream did, whatever we would have done.
-fn apply<'a>(state: &mut State<'a>, step: &'a Step) -> Result<(), StepProblem> {
+fn apply(state: &mut State, step: &Step) -> Result<(), StepProblem> {
     match step {
         Step::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
             (Some(node), _) => state.place(pod, node),
@@ -86,9 +92,6 @@ fn apply<'a>(state: &mut State<'a>, step: &'a Step) -> Result<(), StepProblem> {
         }
         Step::Nominate { pod } => state.nominate(pod),
         Step::ClearNomination { pod } => state.clear_nomination(pod),
-        Step::ApplyObjects { objects } => {
-            state.apply_objects(objects);
-            Ok(())
-        }
+        Step::ApplyObjects { objects } => state.apply_objects(objects),
     }
 }

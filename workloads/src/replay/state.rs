@@ -5,17 +5,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
-use schedlab_cluster::convert::{node_input, pod_input};
-use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_cluster::convert::{
+    claim_input, disruption_budget_input, node_input, persistent_volume_input, pod_input, replica_set_input,
+    replication_controller_input, service_input, stateful_set_input, storage_input,
+};
+use schedlab_core::cycle::engine::{EngineSettings, Pending};
+use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::default_profile;
-use schedlab_core::ids::{ClassId, PodUid};
-use schedlab_core::input::PodMeta;
+use schedlab_core::ids::PodUid;
+use schedlab_core::input::storage::StorageInput;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::document::{Applied, Cluster, StorageObject};
 use super::error::StepProblem;
@@ -31,29 +38,32 @@ pub(super) fn pod_key(pod: &Pod) -> String {
 }
 
 /// The cluster between two steps.
-pub(super) struct State<'a> {
+pub(super) struct State {
     scheduler: Scheduler,
     bound: BTreeMap<String, PodUid>,
-    /// In order of nomination. No plugin reads them yet.
-    nominated: Vec<(String, PodMeta)>,
-    /// By kind, namespace and name. No plugin reads them yet.
-    objects: BTreeMap<(&'a str, &'a str, &'a str), &'a StorageObject>,
+    /// Pending pods that are nominated.
+    nominated: BTreeMap<String, PodUid>,
     uids_given: u64,
 }
 
-impl<'a> State<'a> {
+impl State {
     /// The state before the first step.
-    pub(super) fn new(cluster: &Cluster) -> Result<State<'a>, StepProblem> {
+    pub(super) fn new(cluster: &Cluster) -> Result<State, StepProblem> {
         let mut world = World::with_node_ordering(NodeOrdering::Arrival);
         let mut profile = default_profile(&mut world.vocabulary);
         profile.percentage_of_nodes_to_score = 100;
         let mut state = State {
             scheduler: Scheduler::with_profile(world, profile, EngineSettings::default()),
             bound: BTreeMap::new(),
-            nominated: Vec::new(),
-            objects: BTreeMap::new(),
+            nominated: BTreeMap::new(),
             uids_given: 0,
         };
+        state.add_surroundings(cluster)?;
+        for object in cluster.storage() {
+            if let Some(input) = storage_input(object)? {
+                state.scheduler.on_storage(&input, NOW_NS);
+            }
+        }
         for node in &cluster.nodes {
             state.add_node(node)?;
         }
@@ -63,18 +73,69 @@ impl<'a> State<'a> {
         for pod in &cluster.nominated {
             state.nominate(pod)?;
         }
+        state.add_budgets(cluster)?;
         Ok(state)
     }
 
-    pub(super) fn scheduler(&self) -> &Scheduler {
-        &self.scheduler
+    /// Namespaces, services and workloads.
+    fn add_surroundings(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
+        let (world, _) = self.scheduler.parts();
+        for namespace in &cluster.namespaces {
+            let namespace: Namespace = typed(namespace, "Namespace")?;
+            let labels = namespace.metadata.labels.unwrap_or_default();
+            world.upsert_namespace(&namespace.metadata.name.unwrap_or_default(), &labels);
+        }
+        let owners = world.owners_mut();
+        for service in &cluster.services {
+            owners.upsert_service(service_input(&typed(service, "Service")?));
+        }
+        for controller in &cluster.replication_controllers {
+            let controller = typed(controller, "ReplicationController")?;
+            owners.upsert_workload(replication_controller_input(&controller));
+        }
+        for set in &cluster.replica_sets {
+            owners.upsert_workload(replica_set_input(&typed(set, "ReplicaSet")?));
+        }
+        for set in &cluster.stateful_sets {
+            owners.upsert_workload(stateful_set_input(&typed(set, "StatefulSet")?));
+        }
+        Ok(())
     }
 
-    /// The class of a pod that is to be evaluated. The node it names, if any, is part of it.
-    pub(super) fn compile_pending(&mut self, pod: &Pod) -> Result<ClassId, StepProblem> {
+    fn add_budgets(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
+        let State { scheduler, bound, .. } = self;
+        for budget in &cluster.pod_disruption_budgets {
+            let budget = disruption_budget_input(&typed(budget, "PodDisruptionBudget")?);
+            let uid_of = |pod: &str| bound.get(&format!("{}/{pod}", budget.namespace)).copied();
+            scheduler.parts().0.upsert_budget(&budget, uid_of);
+        }
+        Ok(())
+    }
+
+    /// The name of a bound pod, as traces write it.
+    pub(super) fn bound_name(&self, uid: PodUid) -> Option<&str> {
+        self.bound.iter().find(|(_, known)| **known == uid).map(|(name, _)| name.as_str())
+    }
+
+    /// The name of a nominated pod, as traces write it.
+    pub(super) fn nominated_name(&self, uid: PodUid) -> Option<&str> {
+        self.nominated.iter().find(|(_, known)| **known == uid).map(|(name, _)| name.as_str())
+    }
+
+    /// What the engine decides on, with rows in order, and the profile it decides by.
+    pub(super) fn parts(&mut self) -> (&mut World, &Profile) {
+        let (world, profile) = self.scheduler.parts();
+        world.settle();
+        (world, profile)
+    }
+
+    /// A pod that is to be evaluated. The node it names, if any, is part of its class.
+    pub(super) fn pending(&mut self, pod: &Pod) -> Result<Pending, StepProblem> {
         let (mut input, meta) = pod_input(pod)?;
         input.node_name = meta.node_name;
-        Ok(self.scheduler.compile(&Arc::new(input)))
+        let class = self.scheduler.compile(&Arc::new(input));
+        let nominated = meta.nominated_node_name.map(|node| self.scheduler.node_id(&node));
+        Ok(Pending { class, pod: self.nominated.get(&pod_key(pod)).copied(), nominated })
     }
 
     pub(super) fn add_node(&mut self, node: &Node) -> Result<(), StepProblem> {
@@ -143,6 +204,8 @@ impl<'a> State<'a> {
             class: self.scheduler.compile(&Arc::new(input)),
             node: Some(self.scheduler.node_id(&node)),
             created_ns: NOW_NS,
+            started_s: meta.start_time_s,
+            is_preempted: meta.is_preempted,
         };
         self.scheduler.on_pod(update, NOW_NS);
         Ok(())
@@ -179,10 +242,15 @@ impl<'a> State<'a> {
     }
 
     fn nominate_to(&mut self, pod: &Pod, node: String) -> Result<(), StepProblem> {
-        let (_, meta) = pod_input(pod)?;
+        let (input, _) = pod_input(pod)?;
+        let class = self.scheduler.compile(&Arc::new(input));
+        let node = self.scheduler.node_id(&node);
         let key = pod_key(pod);
         self.forget_nomination(&key);
-        self.nominated.push((key, PodMeta { nominated_node_name: Some(node), ..meta }));
+        self.uids_given += 1;
+        let uid = PodUid(self.uids_given);
+        self.scheduler.parts().0.nominate(uid, class, node);
+        self.nominated.insert(key, uid);
         Ok(())
     }
 
@@ -194,14 +262,26 @@ impl<'a> State<'a> {
     }
 
     fn forget_nomination(&mut self, pod: &str) -> bool {
-        let before = self.nominated.len();
-        self.nominated.retain(|(key, _)| key != pod);
-        self.nominated.len() < before
+        let Some(uid) = self.nominated.remove(pod) else { return false };
+        self.scheduler.parts().0.clear_nomination(uid);
+        true
     }
 
-    pub(super) fn apply_objects(&mut self, objects: &'a [StorageObject]) {
-        self.objects.extend(objects.iter().map(|object| (object.key(), object)));
+    pub(super) fn apply_objects(&mut self, objects: &[StorageObject]) -> Result<(), StepProblem> {
+        for object in objects {
+            let input = match object {
+                StorageObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
+                StorageObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
+            };
+            self.scheduler.on_storage(&input, NOW_NS);
+        }
+        Ok(())
     }
+}
+
+/// A JSON object as its API type.
+fn typed<T: DeserializeOwned>(object: &Value, kind: &'static str) -> Result<T, StepProblem> {
+    T::deserialize(object).map_err(|error| StepProblem::Malformed { kind, error: error.to_string() })
 }
 
 /// The pod after it was placed, as FORMAT.md's "Effect" has it.

@@ -59,6 +59,12 @@ pub(crate) struct SyntaxError {
     pub(crate) message: String,
 }
 
+impl SyntaxError {
+    pub(crate) fn new((line, column): (u64, u64), message: &str) -> SyntaxError {
+        SyntaxError { at: Location { line, column }, message: message.to_owned() }
+    }
+}
+
 /// Reads one YAML document.
 pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let options = serde_saphyr::options! {

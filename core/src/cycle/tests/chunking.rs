@@ -20,7 +20,7 @@ struct Trace {
     raw: Vec<Vec<Vec<i64>>>,
 }
 
-fn trace(twin: &Twin, profile: &Profile, classes: &[ClassId], settings: EngineSettings) -> Trace {
+fn trace(twin: &mut Twin, profile: &Profile, classes: &[ClassId], settings: EngineSettings) -> Trace {
     let mut engine = Engine::new(settings);
     let mut trace = Trace {
         decisions: Vec::new(),
@@ -30,7 +30,7 @@ fn trace(twin: &Twin, profile: &Profile, classes: &[ClassId], settings: EngineSe
         raw: Vec::new(),
     };
     for &class in classes {
-        trace.decisions.push(engine.decide(&twin.world, profile, class, &mut NoProbe));
+        trace.decisions.push(engine.decide(&mut twin.world, profile, class, &mut NoProbe));
         trace.starts.push(engine.next_start());
         let entry = engine.entry_of(class).expect("the class was just decided on");
         trace.feasible.push(entry.feasible.clone());
@@ -66,15 +66,16 @@ fn any_chunking_gives_the_same_result() {
             seed: rng.next_u64(),
             ..EngineSettings::default()
         };
-        let expected = trace(&twin, &profile, &classes, EngineSettings { ways: Ways::Inline, ..settings });
+        let expected =
+            trace(&mut twin, &profile, &classes, EngineSettings { ways: Ways::Inline, ..settings });
         for pool in &pools {
             for parallelism in [1, 2, 16, rng.range(1..=64), 64] {
                 let parallel = EngineSettings { ways: Ways::Parallel, parallelism, ..settings };
-                let actual = pool.install(|| trace(&twin, &profile, &classes, parallel));
+                let actual = pool.install(|| trace(&mut twin, &profile, &classes, parallel));
                 assert_eq!(actual, expected, "{} threads, {parallelism} ways", pool.current_num_threads());
             }
         }
         let measured = EngineSettings { ways: Ways::Measured(|| 0), ..settings };
-        assert_eq!(pools[1].install(|| trace(&twin, &profile, &classes, measured)), expected, "measured");
+        assert_eq!(pools[1].install(|| trace(&mut twin, &profile, &classes, measured)), expected, "measured");
     });
 }

@@ -81,7 +81,7 @@ fn configured_profiles_decide_as_naive_ones() {
         for _ in 0..3 {
             let class = twin.compile(&Arc::new(fake::pod(rng)));
             let draws = (settings.tie_break, &mut draws);
-            if let Some(node) = check_decision(&twin, (&profile, &naive), &mut engine, class, draws) {
+            if let Some(node) = check_decision(&mut twin, (&profile, &naive), &mut engine, class, draws) {
                 let pod = Arc::clone(&twin.world.class(class).input);
                 twin.place(&pod, &node);
             }

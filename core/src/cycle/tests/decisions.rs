@@ -123,7 +123,8 @@ fn the_start_index_rotates_the_named_nodes_among_themselves() {
         let mut engine = Engine::new(EngineSettings { seed, ..EngineSettings::default() });
         engine.set_next_start(start);
         let mut draws = Draws::new(seed);
-        let chosen = check_decision(&twin, (&fast, &naive), &mut engine, class, (TieBreak::Draw, &mut draws));
+        let chosen =
+            check_decision(&mut twin, (&fast, &naive), &mut engine, class, (TieBreak::Draw, &mut draws));
         let expected = ["n1", "n4", "n6"][start % 3];
         assert_eq!(chosen.as_deref(), Some(expected), "start: {start}");
         assert_eq!(engine.next_start(), (start + 3) % 7, "start: {start}");
@@ -137,7 +138,7 @@ fn an_empty_node_name_is_no_name() {
     let class = twin.compile(&Arc::new(PodInput { node_name: Some(String::new()), ..PodInput::default() }));
     let mut engine = Engine::new(EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() });
     let first = (TieBreak::First, &mut Draws::new(0));
-    assert_eq!(check_decision(&twin, (&fast, &naive), &mut engine, class, first).as_deref(), Some("n0"));
+    assert_eq!(check_decision(&mut twin, (&fast, &naive), &mut engine, class, first).as_deref(), Some("n0"));
 }
 
 /// Upstream: `hasScoring`. Without scores the first feasible node is as good as any.
@@ -151,7 +152,7 @@ fn without_score_plugins_the_first_feasible_node_is_taken() {
     for pod in [PodInput::default(), named(&["n3", "n66"])] {
         let class = twin.compile(&Arc::new(pod));
         for _ in 0..70 {
-            check_decision(&twin, (&fast, &naive), &mut engine, class, (TieBreak::Draw, &mut draws));
+            check_decision(&mut twin, (&fast, &naive), &mut engine, class, (TieBreak::Draw, &mut draws));
         }
     }
 }
@@ -161,7 +162,7 @@ fn a_cluster_without_nodes_says_so() {
     let mut twin = Twin::default();
     let (fast, _) = default_profiles(&mut twin);
     let class = twin.compile(&Arc::new(PodInput::default()));
-    let decision = Engine::new(EngineSettings::default()).decide(&twin.world, &fast, class, &mut NoProbe);
+    let decision = Engine::new(EngineSettings::default()).decide(&mut twin.world, &fast, class, &mut NoProbe);
     let Decision::Unschedulable(diagnosis) = decision else { panic!("there is no node") };
     assert_eq!(diagnosis.message(&twin.world.vocabulary), "no nodes available to schedule pods");
 }

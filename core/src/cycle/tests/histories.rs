@@ -53,9 +53,9 @@ impl History {
 
     fn check(&mut self, class: ClassId) -> Option<String> {
         let History { twin, profile, naive, cached, uncached, .. } = self;
-        let fresh = uncached.decide(&twin.world, profile, class, &mut NoProbe);
+        let fresh = uncached.decide(&mut twin.world, profile, class, &mut NoProbe);
         let mut again = cached.clone();
-        let kept = again.decide(&twin.world, profile, class, &mut NoProbe);
+        let kept = again.decide(&mut twin.world, profile, class, &mut NoProbe);
         assert_eq!(kept, fresh, "with and without the cache");
         assert_eq!(again.next_start(), uncached.next_start());
         check_decision(twin, (profile, naive), cached, class, (self.tie_break, &mut self.draws))
@@ -64,8 +64,8 @@ impl History {
     /// The decision by both engines only, which is much cheaper.
     fn check_engines(&mut self, class: ClassId) {
         let History { twin, profile, cached, uncached, .. } = self;
-        let kept = cached.decide(&twin.world, profile, class, &mut NoProbe);
-        assert_eq!(kept, uncached.decide(&twin.world, profile, class, &mut NoProbe));
+        let kept = cached.decide(&mut twin.world, profile, class, &mut NoProbe);
+        assert_eq!(kept, uncached.decide(&mut twin.world, profile, class, &mut NoProbe));
         if let Decision::Chosen(choice) = kept
             && choice.ties > 1
             && self.tie_break == TieBreak::Draw

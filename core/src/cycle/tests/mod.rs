@@ -4,5 +4,6 @@
 mod chunking;
 mod configured;
 mod decisions;
+mod extenders;
 mod histories;
 mod plugins;

@@ -45,11 +45,16 @@ impl Case<'_> {
     /// Naive verdicts in list order.
     fn verdicts(&self, plugin: &str) -> Vec<Option<naive::Verdict>> {
         let nodes = &self.twin.cluster.nodes;
-        nodes.iter().map(|node| schedule::filter(plugin, self.profile, &self.class.input, node)).collect()
+        let (profile, pod) = (self.profile, &self.class.input);
+        let state = schedule::FilterState::new(profile, &self.twin.cluster, pod);
+        nodes
+            .iter()
+            .map(|node| schedule::filter(plugin, profile, &self.twin.cluster, pod, &state, node))
+            .collect()
     }
 
     fn check_pre_filter(&self, name: &str, plugin: &dyn FilterPlugin) {
-        let expected = schedule::pre_filter(name, self.profile, &self.class.input);
+        let expected = schedule::pre_filter(name, self.profile, &self.twin.cluster, &self.class.input);
         let symbols = &self.twin.world.vocabulary.symbols;
         let actual = match plugin.pre_filter(&self.twin.world, self.class) {
             PreFilter::Run => naive::PreFilter::AllNodes,
@@ -114,7 +119,9 @@ impl Case<'_> {
 
     fn check_scores(&self, rng: &mut Rng, name: &str, plugin: &dyn ScorePlugin) {
         let pod = &self.class.input;
-        let is_skipped = schedule::skipped_scores(self.profile, pod).contains(name);
+        let all: Vec<&naive::NaiveNode> = self.twin.cluster.nodes.iter().collect();
+        let state = schedule::ScoreState::new(self.profile, &self.twin.cluster, pod, &all);
+        let is_skipped = schedule::skipped_scores(self.profile, pod, &state).contains(name);
         let expected = if is_skipped { PreScore::Skip } else { PreScore::Run };
         assert_eq!(plugin.pre_score(&self.twin.world, self.class), expected, "{name}: PreScore");
         let nodes = &self.twin.cluster.nodes;
@@ -125,7 +132,7 @@ impl Case<'_> {
         plugin.score(&self.twin.world, self.class, &ids, &mut scores);
         let expected: Vec<i64> = rows
             .iter()
-            .map(|&row| schedule::score(name, self.profile, &self.twin.cluster, pod, &nodes[row]))
+            .map(|&row| schedule::score(name, self.profile, &self.twin.cluster, pod, &state, &nodes[row]))
             .collect();
         assert_eq!(scores, expected, "{name}: raw scores");
     }
@@ -177,8 +184,9 @@ fn explanations_equal_naive() {
         let fast = engine_profile(&profile, &mut twin.world.vocabulary);
         let pod = Arc::new(fake::pod(rng));
         let class = twin.compile(&pod);
-        let explanation = crate::cycle::explain::explain(&twin.world, &fast, class);
-        let pre_filter = schedule::run_pre_filter(&profile, &pod);
+        let explanation = crate::cycle::explain::explain(&mut twin.world, &fast, class);
+        let pre_filter = schedule::run_pre_filter(&profile, &twin.cluster, &pod);
+        let state = schedule::FilterState::new(&profile, &twin.cluster, &pod);
         if pre_filter.rejected.is_some() {
             assert_eq!(explanation.chosen, None);
             assert!(explanation.nodes.is_empty());
@@ -189,10 +197,11 @@ fn explanations_equal_naive() {
                 assert_eq!(explained.rejections.len(), 1);
                 continue;
             }
-            let expected: Vec<&str> = schedule::all_rejections(&profile, &pod, node, &pre_filter.skip)
-                .iter()
-                .map(|verdict| verdict.plugin)
-                .collect();
+            let expected: Vec<&str> =
+                schedule::all_rejections(&profile, &twin.cluster, &pod, &state, node, &pre_filter.skip)
+                    .iter()
+                    .map(|verdict| verdict.plugin)
+                    .collect();
             let actual: Vec<&str> = explained.rejections.iter().map(|r| r.plugin.as_str()).collect();
             assert_eq!(actual, expected, "{}", node.input.name);
         }

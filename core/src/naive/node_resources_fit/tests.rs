@@ -18,7 +18,7 @@ fn node_using(used: &[(&str, &str)]) -> NaiveNode {
             ("hugepages-2Mi", "5"),
         ],
     ));
-    node.pods.push(pod(used));
+    node.pods.push(pod(used).into());
     node
 }
 
@@ -101,7 +101,7 @@ fn filter_cases() {
 fn the_number_of_pods_is_limited_whatever_they_request() {
     let full = |pods| {
         let mut node = empty(node("n", &[("cpu", "10"), ("pods", pods)]));
-        node.pods.push(pod(&[("cpu", "5")]));
+        node.pods.push(pod(&[("cpu", "5")]).into());
         node
     };
     let reasons = |request: List, node: &NaiveNode| {
@@ -174,7 +174,7 @@ fn least_and_most_allocated_cases() {
     ];
     for case in &cases {
         let mut node = empty(node("n", case.allocatable));
-        node.pods = case.used.iter().map(|used| pod(used)).collect();
+        node.pods = case.used.iter().map(|used| pod(used).into()).collect();
         for (strategy, expected) in
             [(Strategy::LeastAllocated, case.least), (Strategy::MostAllocated, case.most)]
         {
@@ -191,7 +191,7 @@ fn sidecars_count_in_scores() {
     let args = FitArgs { resources: vec![spec("cpu", 1)], ..FitArgs::default() };
     let mut node = empty(node("n", &[("cpu", "10")]));
     assert_eq!(score(&with_sidecar, &args, &node), 70);
-    node.pods.push(with_sidecar.clone());
+    node.pods.push(with_sidecar.clone().into());
     assert_eq!(score(&with_sidecar, &args, &node), 40);
 }
 
@@ -250,7 +250,7 @@ fn requested_to_capacity_ratio_cases() {
     ];
     for case in &cases {
         let mut node = empty(node("n", &[("cpu", "4"), ("memory", "10000"), ("example.com/gpu", "8")]));
-        node.pods.push(pod(&[("cpu", "0"), ("memory", "0"), ("example.com/gpu", "4")]));
+        node.pods.push(pod(&[("cpu", "0"), ("memory", "0"), ("example.com/gpu", "4")]).into());
         let args = FitArgs {
             strategy: Strategy::RequestedToCapacityRatio(points(case.shape)),
             resources: case.resources.clone(),

@@ -177,7 +177,10 @@ fn the_first_plugin_in_order_rejects() {
         ..node("n", &[])
     });
     let plugins = |skip: &BTreeSet<&'static str>| -> Vec<&'static str> {
-        all_rejections(&Profile::default(), &pod(&[("cpu", "1")]), &node, skip)
+        let cluster = NaiveCluster::default();
+        let (profile, pod) = (Profile::default(), pod(&[("cpu", "1")]));
+        let state = FilterState::new(&profile, &cluster, &pod);
+        all_rejections(&profile, &cluster, &pod, &state, &node, skip)
             .iter()
             .map(|verdict| verdict.plugin)
             .collect()
@@ -198,7 +201,10 @@ fn totals_are_weighed_sums_and_the_best_is_chosen() {
     assert_eq!(totals, [90 + 75, 300 + 40 + 75, 300 + 90 + 75]);
     assert_eq!(scores[0].raw["TaintToleration"], 1);
     assert_eq!(scores[1].weighted["TaintToleration"], 300);
-    assert_eq!(decision.skip_score, BTreeSet::from(["NodeAffinity"]));
+    assert_eq!(
+        decision.skip_score,
+        BTreeSet::from(["InterPodAffinity", "NodeAffinity", "PodTopologySpread"])
+    );
     assert_eq!(decision.ties, ["n02"]);
     assert_eq!(decision.chosen.as_deref(), Some("n02"));
 }

@@ -1,0 +1,243 @@
+use crate::support::{Folder, NODES, PODS, config, schedlab_in};
+
+/// Three nodes: one tainted, one small, one that fits; a pod on the small one and one that waits.
+const CLUSTER: &str = r#"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: big}, status: {allocatable: {cpu: 8, memory: 16Gi, pods: "10"}}}
+- {apiVersion: v1, kind: Node, metadata: {name: small}, status: {allocatable: {cpu: 1, memory: 2Gi, pods: "10"}}}
+- apiVersion: v1
+  kind: Node
+  metadata: {name: tainted}
+  spec: {taints: [{key: gpu, effect: NoSchedule}]}
+  status: {allocatable: {cpu: 8, memory: 16Gi, pods: "10"}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: running, namespace: shop, uid: "1", resourceVersion: "7"}
+  spec:
+    nodeName: small
+    priority: 5
+    priorityClassName: not-exported
+    containers: [{name: c, image: i, resources: {requests: {cpu: 500m}}}]
+  status: {phase: Running, containerStatuses: [{name: c, image: i, imageID: x, ready: true, restartCount: 0}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: done, namespace: shop}
+  spec: {nodeName: big, containers: [{name: c, image: i, resources: {requests: {cpu: 8}}}]}
+  status: {phase: Succeeded}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web, namespace: shop}
+  spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 600m}}}]}
+  status: {phase: Pending}
+"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.file("cluster.yaml", CLUSTER);
+    folder
+}
+
+#[test]
+fn a_pending_pod_is_explained_node_by_node() {
+    schedlab_in(&folder(), &["explain", "--cluster", "cluster.yaml", "--pod", "shop/web"])
+        .ends_with(0)
+        .says("pod shop/web (priority 0, cpu 600m)")
+        .says("chosen: big with")
+        .says("it is the only feasible node")
+        .says("1 of 3 nodes are feasible; 2 are out:")
+        .says("TaintToleration        1  node(s) had untolerated taint(s)  no")
+        .says("NodeResourcesFit       1  Insufficient cpu                  may");
+}
+
+#[test]
+fn a_bound_pod_is_explained_as_if_it_were_free() {
+    schedlab_in(&folder(), &["explain", "--cluster", "cluster.yaml", "--pod", "shop/running"])
+        .ends_with(0)
+        .says("it is on small; explained as if it were on no node")
+        .says("2 of 3 nodes are feasible")
+        .says("points ahead of small:");
+}
+
+#[test]
+fn nodes_can_be_chosen_and_sorted() {
+    let folder = folder();
+    let ask = |more: &[&str]| {
+        let mut args = vec!["explain", "--cluster", "cluster.yaml", "--pod", "shop/web"];
+        args.extend(more);
+        schedlab_in(&folder, &args).ends_with(0)
+    };
+    let answer = ask(&["--rejected-by", "taintToleration"]).says("nodes that are out:");
+    assert!(!answer.stdout.contains("small"), "{}", answer.stdout);
+    let answer = ask(&["--nodes", "^s", "--sort", "name"]).says("small");
+    assert!(!answer.stdout.contains("\n  tainted"), "{}", answer.stdout);
+    ask(&["--feasible", "--sort", "ImageLocality", "--limit", "0"]).says("feasible nodes");
+    ask(&["--nodes", "^nothing$"]).says("no node matches what was asked for");
+}
+
+#[test]
+fn json_has_all_nodes_with_reasons_and_scores() {
+    let answer = schedlab_in(
+        &folder(),
+        &["explain", "--cluster", "cluster.yaml", "--pod", "shop/web", "--output", "json"],
+    )
+    .ends_with(0);
+    let report: serde_json::Value = serde_json::from_str(&answer.stdout).expect("one document");
+    assert_eq!(report["schema"], "schedlab-explain/v1");
+    assert_eq!(report["chosen"]["node"], "big");
+    assert_eq!(report["nodes"].as_array().map(Vec::len), Some(3));
+    let tainted =
+        report["nodes"].as_array().and_then(|nodes| nodes.iter().find(|node| node["name"] == "tainted"));
+    let rejection = &tainted.expect("it is there")["rejections"][0];
+    assert_eq!(rejection["plugin"], "TaintToleration");
+    assert_eq!(rejection["code"], "UnschedulableAndUnresolvable");
+    let scores = report["scores"].as_array().map(Vec::len);
+    assert_eq!(report["nodes"][0]["weighted"].as_array().map(Vec::len), scores);
+}
+
+#[test]
+fn a_pod_from_a_file_and_a_page() {
+    let folder = folder();
+    folder.file(
+        "deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: huge}\nspec:\n  template:\n    spec:\n      containers:\n      - {name: c, image: i, resources: {requests: {cpu: 64}}}\n",
+    );
+    schedlab_in(
+        &folder,
+        &["explain", "--cluster", "cluster.yaml", "--pod-file", "deployment.yaml", "--html", "why.html"],
+    )
+    .ends_with(0)
+    .says("pod default/huge-*")
+    .says("fits nowhere: 0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu.")
+    .complains("wrote why.html");
+    let page = folder.read("why.html");
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert!(page.contains("fits nowhere"));
+    for forbidden in ["http://", "https://", "src=", "@import"] {
+        assert!(!page.contains(forbidden), "the page loads {forbidden}");
+    }
+}
+
+#[test]
+fn a_workload_is_run_up_to_its_measured_op() {
+    let folder = Folder::new();
+    folder.file(
+        "performance-config.yaml",
+        config(&format!("{NODES}  - opcode: createPods\n    count: 2\n{PODS}")),
+    );
+    schedlab_in(&folder, &["explain", "--config", "performance-config.yaml"])
+        .ends_with(0)
+        .says("Case/small, before op 2 (createPods), 3 nodes")
+        .says("3 of 3 nodes are feasible");
+    schedlab_in(&folder, &["explain", "--config", "performance-config.yaml", "--op", "1"])
+        .ends_with(0)
+        .says("before op 1")
+        .says("3 nodes share that total");
+    schedlab_in(&folder, &["explain", "--config", "performance-config.yaml", "--op", "0"])
+        .ends_with(2)
+        .complains("--op 0 does not create pods; these do: 1, 2");
+}
+
+/// Every case: what is wrong, files, arguments, what the message must say. Always exit code 2.
+#[test]
+fn bad_questions_are_refused_with_a_place_and_a_way_out() {
+    const ALL: &[&str] = &["--cluster", "cluster.yaml", "--pod", "shop/web"];
+    let cases: &[(&str, &str, &[&str], &[&str])] = &[
+        (
+            "no such file",
+            CLUSTER,
+            &["--cluster", "absent.yaml", "--pod", "a"],
+            &["absent.yaml", "cannot read it"],
+        ),
+        ("malformed YAML", "a: [1,\nb: 2\n", ALL, &["cluster.yaml:1:4: "]),
+        ("malformed JSON", "{\"kind\": ]}", ALL, &["cluster.yaml:1:10: "]),
+        ("not an object", "a: 1\n", ALL, &["document 1: no `kind`; this is not a Kubernetes object"]),
+        (
+            "a field of another type",
+            "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: {taints: 3}\n",
+            ALL,
+            &["cluster.yaml: document 1 (Node n): "],
+        ),
+        (
+            "a bad quantity",
+            "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: {cpu: 1x}}}\n- {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}\n",
+            ALL,
+            &["Node n", "cpu", "1x"],
+        ),
+        (
+            "no nodes",
+            "{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}",
+            ALL,
+            &["cluster.yaml: there is no node", "kubectl get nodes,pods"],
+        ),
+        (
+            "a mistyped pod",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "shop/wbe"],
+            &["no pod \"shop/wbe\" among 3 pods; did you mean shop/web?"],
+        ),
+        (
+            "a forgotten namespace",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "web"],
+            &["did you mean shop/web?"],
+        ),
+        ("no pod", CLUSTER, &["--cluster", "cluster.yaml"], &["which pod?", "--pod-file"]),
+        ("no cluster", CLUSTER, &["--pod-file", "x.yaml"], &["which cluster?", "--config"]),
+        (
+            "a file with several pods",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod-file", "cluster.yaml"],
+            &["holds 6 objects, but --pod-file wants one Pod"],
+        ),
+        (
+            "an unknown plugin",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "shop/web", "--rejected-by", "TaintTolerations"],
+            &["no plugin \"TaintTolerations\"; did you mean TaintToleration?", "NodeResourcesFit"],
+        ),
+        (
+            "an unknown sort key",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "shop/web", "--sort", "size"],
+            &["no plugin \"size\"", "ImageLocality"],
+        ),
+        (
+            "a bad pattern",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "shop/web", "--nodes", "["],
+            &["--nodes"],
+        ),
+        (
+            "an unwritable page",
+            CLUSTER,
+            &["--cluster", "cluster.yaml", "--pod", "shop/web", "--html", "cluster.yaml/x"],
+            &["--html"],
+        ),
+        (
+            "an empty folder",
+            CLUSTER,
+            &["--cluster", "empty", "--pod", "a"],
+            &["empty: no .yaml, .yml or .json file"],
+        ),
+        (
+            "several workloads",
+            CLUSTER,
+            &["--suite", "quick"],
+            &["workloads match, explain takes one", "--filter"],
+        ),
+    ];
+    for (name, text, args, expected) in cases {
+        let folder = Folder::new();
+        folder.file("cluster.yaml", text);
+        std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+        let mut all = vec!["explain"];
+        all.extend(*args);
+        let answer = schedlab_in(&folder, &all);
+        assert_eq!(answer.code, 2, "case: {name}\n{}\n{}", answer.stdout, answer.stderr);
+        for part in *expected {
+            assert!(answer.stderr.contains(part), "case: {name}: no {part:?} in {}", answer.stderr);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What is sent, in which order, and what never is.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::ids::NodeId;
+use crate::scheduler::{ConditionChange, ConditionReason};
+
+fn patch(pod: u64, message: Option<&str>, nomination: Nomination) -> ApiCall {
+    let condition = message.map(|text| ConditionChange::False {
+        reason: ConditionReason::Unschedulable,
+        message: Arc::from(text),
+    });
+    ApiCall::PatchStatus(StatusPatch { pod: PodUid(pod), condition, nomination })
+}
+
+fn waits(pod: u64, message: &str) -> ApiCall {
+    patch(pod, Some(message), Nomination::Keep)
+}
+
+fn bind(pod: u64) -> ApiCall {
+    ApiCall::Bind { pod: PodUid(pod), node: NodeId(pod as u32) }
+}
+
+fn queued(parallel_max: usize) -> Dispatcher {
+    Dispatcher::new(DispatchMode::Queued { parallel_max })
+}
+
+fn taken(dispatcher: &mut Dispatcher) -> Vec<ApiCall> {
+    let mut calls = Vec::new();
+    dispatcher.take(&mut calls);
+    calls.into_iter().map(|outgoing| outgoing.call).collect()
+}
+
+#[test]
+fn a_later_patch_takes_up_an_earlier_one_that_waits() {
+    let mut dispatcher = queued(1);
+    let first = dispatcher.enqueue(waits(9, "x")).expect("taken in");
+    assert_eq!(taken(&mut dispatcher), [waits(9, "x")], "the only one on the way");
+    dispatcher.enqueue(patch(1, Some("old"), Nomination::Node(NodeId(3))));
+    dispatcher.enqueue(waits(1, "new"));
+    dispatcher.enqueue(patch(1, None, Nomination::Keep));
+    assert_eq!(taken(&mut dispatcher), []);
+    let finished = dispatcher.on_answer(first, Ok(()), 0).expect("over");
+    assert_eq!((finished.call, finished.result), (waits(9, "x"), Ok(())));
+    assert_eq!(taken(&mut dispatcher), [patch(1, Some("new"), Nomination::Node(NodeId(3)))]);
+    let expected = CallCounts { enqueued: 4, merged: 2, sent: 2, ..CallCounts::default() };
+    assert_eq!(dispatcher.counts(), expected);
+}
+
+#[test]
+fn a_binding_makes_a_waiting_patch_needless() {
+    let mut dispatcher = queued(1);
+    let first = dispatcher.enqueue(waits(9, "x")).expect("taken in");
+    dispatcher.enqueue(waits(1, "does not fit"));
+    dispatcher.enqueue(bind(1));
+    assert_eq!(dispatcher.enqueue(waits(1, "late")), None, "and later ones as well");
+    dispatcher.on_answer(first, Ok(()), 0);
+    assert_eq!(taken(&mut dispatcher), [waits(9, "x"), bind(1)]);
+    assert_eq!(dispatcher.counts().merged, 2);
+}
+
+#[test]
+fn a_binding_waits_for_a_patch_on_its_way() {
+    let mut dispatcher = queued(8);
+    let on_its_way = dispatcher.enqueue(waits(1, "x")).expect("taken in");
+    let binding = dispatcher.enqueue(bind(1)).expect("taken in");
+    assert_eq!(taken(&mut dispatcher), [waits(1, "x")]);
+    dispatcher.on_answer(on_its_way, Err(CallFailure::Conflict), 0);
+    assert_eq!(taken(&mut dispatcher), [bind(1)]);
+    assert_eq!(dispatcher.enqueue(waits(1, "stale")), None, "the binding is on its way");
+    assert!(dispatcher.on_answer(binding, Ok(()), 0).is_some());
+    assert!(dispatcher.is_empty());
+}
+
+#[test]
+fn no_more_than_allowed_are_on_their_way() {
+    let mut dispatcher = queued(2);
+    let ids: Vec<CallId> = (1..=5).filter_map(|pod| dispatcher.enqueue(bind(pod))).collect();
+    assert_eq!(taken(&mut dispatcher), [bind(1), bind(2)]);
+    dispatcher.on_answer(ids[1], Ok(()), 0);
+    assert_eq!(taken(&mut dispatcher), [bind(3)]);
+    dispatcher.on_answer(ids[0], Ok(()), 0);
+    dispatcher.on_answer(ids[2], Ok(()), 0);
+    assert_eq!(taken(&mut dispatcher), [bind(4), bind(5)]);
+}
+
+#[test]
+fn passing_failures_are_tried_again_and_others_are_not() {
+    let millis = 1_000_000;
+    for mut dispatcher in [queued(1), Dispatcher::new(DispatchMode::Direct)] {
+        let id = dispatcher.enqueue(bind(1)).expect("taken in");
+        taken(&mut dispatcher);
+        let mut now_ns = 0;
+        for after_ms in [10, 50, 250] {
+            assert_eq!(dispatcher.on_answer(id, Err(CallFailure::Transient), now_ns), None);
+            assert_eq!(dispatcher.next_retry_ns(), Some(now_ns + after_ms * millis));
+            dispatcher.tick(now_ns + after_ms * millis - 1);
+            assert_eq!(taken(&mut dispatcher), []);
+            now_ns += after_ms * millis;
+            dispatcher.tick(now_ns);
+            assert_eq!(taken(&mut dispatcher), [bind(1)]);
+        }
+        let finished = dispatcher.on_answer(id, Err(CallFailure::Transient), now_ns).expect("given up");
+        assert_eq!(finished.result, Err(CallFailure::Transient));
+        let expected = CallCounts { enqueued: 1, sent: 4, retried: 3, failed: 1, merged: 0 };
+        assert_eq!(dispatcher.counts(), expected);
+        for failure in [CallFailure::Conflict, CallFailure::NotFound, CallFailure::Other] {
+            let id = dispatcher.enqueue(waits(2, "x")).expect("taken in");
+            let finished = dispatcher.on_answer(id, Err(failure), now_ns).expect("final");
+            assert_eq!(finished.result, Err(failure));
+            assert_eq!(dispatcher.next_retry_ns(), None);
+        }
+        assert!(dispatcher.is_empty());
+    }
+}
+
+#[test]
+fn direct_calls_go_out_at_once_and_unmerged() {
+    let mut dispatcher = Dispatcher::new(DispatchMode::Direct);
+    dispatcher.enqueue(waits(1, "a"));
+    dispatcher.enqueue(waits(1, "b"));
+    dispatcher.enqueue(bind(1));
+    assert_eq!(taken(&mut dispatcher), [waits(1, "a"), waits(1, "b"), bind(1)]);
+    assert_eq!(dispatcher.counts().merged, 0);
+}
+
+#[test]
+fn a_pod_that_is_gone_leaves_nothing_behind() {
+    let mut dispatcher = queued(1);
+    let first = dispatcher.enqueue(waits(1, "x")).expect("taken in");
+    dispatcher.enqueue(waits(1, "y"));
+    dispatcher.enqueue(waits(2, "z"));
+    taken(&mut dispatcher);
+    dispatcher.forget(PodUid(1));
+    dispatcher.forget(PodUid(2));
+    dispatcher.forget(PodUid(3));
+    assert!(!dispatcher.is_empty(), "one is on its way");
+    dispatcher.on_answer(first, Err(CallFailure::NotFound), 0);
+    assert_eq!(taken(&mut dispatcher), []);
+    assert!(dispatcher.is_empty());
+    assert_eq!(dispatcher.on_answer(first, Ok(()), 0), None, "an answer is taken once");
+}

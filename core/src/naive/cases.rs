@@ -1,0 +1,368 @@
+//! Tables of cases that hold for the plain twins and for the fast versions alike: plain data, and a
+//! runner that asks whoever is to be tested.
+//!
+//! Labels and selectors are written as text: `app=web tier` is a list, `app=a|b` one of several
+//! values, `app!=a` none of them, `tier` any value, `!tier` none at all. The selector `-` is absent,
+//! the empty text is the empty selector.
+
+use super::inter_pod_affinity::InterPodArgs;
+use super::pod_topology_spread::Defaulting;
+use super::schedule::{FilterState, Profile, ScoreState, pre_filter, score_nodes, skipped_scores};
+use super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter};
+use crate::input::{
+    ContainerInput, LabelSelectorInput, Labels, NodeInput, PodAffinityTermInput, PodInput, RequirementInput,
+    SpreadConstraintInput, TolerationInput,
+};
+use crate::quantity::Quantity;
+
+/// One question to one plugin.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it is about.
+    pub name: &'static str,
+    /// Nodes, pods on them, and objects.
+    pub cluster: NaiveCluster,
+    /// The pod to schedule.
+    pub pod: PodInput,
+    /// Arguments of the plugins.
+    pub profile: Profile,
+    /// Nodes to score; empty means all.
+    pub feasible: Vec<&'static str>,
+    /// The answer.
+    pub expected: Expected,
+}
+
+/// What a plugin answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// PreFilter or PreScore skips the pod.
+    Skip,
+    /// PreFilter rejects the pod on all nodes.
+    RejectAll,
+    /// For each node in list order, the reason it is rejected for and whether evictions might help.
+    Verdicts(Vec<Option<(Code, String)>>),
+    /// Normalised scores of the nodes to score, in list order.
+    Scores(Vec<i64>),
+}
+
+impl Case {
+    /// A case about `pod` on nodes without pods.
+    #[must_use]
+    pub fn new(name: &'static str, nodes: &[NodeInput], pod: PodInput) -> Case {
+        Case {
+            name,
+            cluster: NaiveCluster::new(nodes.to_vec()),
+            pod,
+            profile: Profile::default(),
+            feasible: Vec::new(),
+            expected: Expected::Skip,
+        }
+    }
+
+    /// With these pods, each as (node, pod).
+    #[must_use]
+    pub fn with(mut self, pods: &[(&str, PodInput)]) -> Case {
+        for (at, (node, pod)) in pods.iter().enumerate() {
+            let mut pod = NaivePod::from(pod.clone());
+            pod.meta.name = format!("p{at}");
+            self.cluster.add_pod(node, pod);
+        }
+        self
+    }
+
+    /// With other things in the cluster.
+    #[must_use]
+    pub fn having(mut self, change: impl FnOnce(&mut NaiveCluster)) -> Case {
+        change(&mut self.cluster);
+        self
+    }
+
+    /// With these default constraints.
+    #[must_use]
+    pub fn defaulting(mut self, constraints: &[SpreadConstraintInput]) -> Case {
+        self.profile.spread_defaulting = Defaulting::List(constraints.to_vec());
+        self
+    }
+
+    /// With these arguments of InterPodAffinity.
+    #[must_use]
+    pub fn inter_pod(mut self, args: InterPodArgs) -> Case {
+        self.profile.inter_pod = args;
+        self
+    }
+
+    /// Where only these nodes are scored.
+    #[must_use]
+    pub fn only(mut self, feasible: &[&'static str]) -> Case {
+        self.feasible = feasible.to_vec();
+        self
+    }
+
+    /// Every node is fine.
+    #[must_use]
+    pub fn all_fit(self) -> Case {
+        let verdicts = vec![None; self.cluster.nodes.len()];
+        Case { expected: Expected::Verdicts(verdicts), ..self }
+    }
+
+    /// Nodes other than these are fine; these are rejected, each as (node, code, reason).
+    #[must_use]
+    pub fn rejects(self, rejected: &[(&str, Code, &str)]) -> Case {
+        let verdict = |node: &NaiveNode| {
+            let found = rejected.iter().find(|(name, ..)| *name == node.input.name);
+            found.map(|&(_, code, reason)| (code, reason.to_owned()))
+        };
+        let verdicts = self.cluster.nodes.iter().map(verdict).collect();
+        Case { expected: Expected::Verdicts(verdicts), ..self }
+    }
+
+    /// The nodes to score get these scores.
+    #[must_use]
+    pub fn scores(self, scores: &[i64]) -> Case {
+        Case { expected: Expected::Scores(scores.to_vec()), ..self }
+    }
+
+    /// The pod is rejected on all nodes at once.
+    #[must_use]
+    pub fn rejects_all(self) -> Case {
+        Case { expected: Expected::RejectAll, ..self }
+    }
+
+    /// The nodes to score.
+    #[must_use]
+    pub fn to_score(&self) -> Vec<&NaiveNode> {
+        let is_feasible =
+            |node: &&NaiveNode| self.feasible.is_empty() || self.feasible.contains(&node.input.name.as_str());
+        self.cluster.nodes.iter().filter(is_feasible).collect()
+    }
+}
+
+/// Asks for the answer to every case.
+///
+/// # Panics
+///
+/// When answers are not the expected ones, with the names of all those cases.
+pub fn check(cases: Vec<Case>, answer: impl Fn(&Case) -> Expected) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|case| (case, answer(case)))
+        .filter(|(case, answer)| *answer != case.expected)
+        .map(|(case, answer)| format!("{}: expected {:?}, found {answer:?}", case.name, case.expected))
+        .collect();
+    assert!(wrong.is_empty(), "{} wrong answers:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// How the plain twin of a plugin filters.
+#[must_use]
+pub fn naive_filter(plugin: &str, case: &Case) -> Expected {
+    let Case { cluster, pod, profile, .. } = case;
+    match pre_filter(plugin, profile, cluster, pod) {
+        PreFilter::Skip => return Expected::Skip,
+        PreFilter::Reject(_) => return Expected::RejectAll,
+        PreFilter::AllNodes | PreFilter::Nodes(_) => {}
+    }
+    let state = FilterState::new(profile, cluster, pod);
+    let verdict = |node: &NaiveNode| {
+        let verdict = super::schedule::filter(plugin, profile, cluster, pod, &state, node)?;
+        Some((verdict.code, verdict.reasons.join(", ")))
+    };
+    Expected::Verdicts(cluster.nodes.iter().map(verdict).collect())
+}
+
+/// How the plain twin of a plugin scores.
+///
+/// # Panics
+///
+/// When scoring fails.
+#[must_use]
+pub fn naive_scores(plugin: &'static str, case: &Case) -> Expected {
+    let profile = Profile { score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
+    let nodes = case.to_score();
+    let state = ScoreState::new(&profile, &case.cluster, &case.pod, &nodes);
+    if !skipped_scores(&profile, &case.pod, &state).is_empty() {
+        return Expected::Skip;
+    }
+    let scores = score_nodes(&profile, &case.cluster, &case.pod, &nodes).expect("scores");
+    Expected::Scores(scores.iter().map(|score| score.total).collect())
+}
+
+/// Labels from text.
+#[must_use]
+pub fn labels(text: &str) -> Labels {
+    let pair = |label: &str| {
+        let (key, value) = label.split_once('=').unwrap_or((label, ""));
+        (key.to_owned(), value.to_owned())
+    };
+    text.split_whitespace().map(pair).collect()
+}
+
+/// A selector from text.
+#[must_use]
+pub fn selector(text: &str) -> Option<LabelSelectorInput> {
+    let requirement = |text: &str| {
+        let (key, operator, values) = match (text.split_once("!="), text.split_once('=')) {
+            (Some((key, values)), _) => (key, "NotIn", values.split('|').map(str::to_owned).collect()),
+            (None, Some((key, values))) => (key, "In", values.split('|').map(str::to_owned).collect()),
+            (None, None) => match text.strip_prefix('!') {
+                Some(key) => (key, "DoesNotExist", Vec::new()),
+                None => (text, "Exists", Vec::new()),
+            },
+        };
+        RequirementInput { key: key.to_owned(), operator: operator.to_owned(), values }
+    };
+    (text != "-").then(|| LabelSelectorInput {
+        match_labels: Labels::new(),
+        match_expressions: text.split_whitespace().map(requirement).collect(),
+    })
+}
+
+/// A node with labels and room for ten thousand milli.
+///
+/// # Panics
+///
+/// Never: the quantities are quantities.
+#[must_use]
+pub fn node(name: &str, text: &str) -> NodeInput {
+    let quantity = |name: &str, amount: &str| (name.to_owned(), Quantity::parse(amount).expect("a quantity"));
+    NodeInput {
+        name: name.to_owned(),
+        labels: labels(text),
+        allocatable: [quantity("cpu", "10"), quantity("memory", "64Gi"), quantity("pods", "110")].into(),
+        ..Default::default()
+    }
+}
+
+/// A pod with labels in namespace `default`.
+#[must_use]
+pub fn pod(text: &str) -> PodInput {
+    PodInput { namespace: "default".to_owned(), labels: labels(text), ..Default::default() }
+}
+
+/// A pod that requests cpu, with a priority.
+///
+/// # Panics
+///
+/// When the amount is not a quantity.
+#[must_use]
+pub fn worker(cpu: &str, priority: i32) -> PodInput {
+    let requests = [("cpu".to_owned(), Quantity::parse(cpu).expect("a quantity"))].into();
+    let containers = vec![ContainerInput { requests, ..Default::default() }];
+    PodInput { containers, priority, ..pod("") }
+}
+
+/// A hard constraint.
+#[must_use]
+pub fn hard(max_skew: i32, topology_key: &str, text: &str) -> SpreadConstraintInput {
+    SpreadConstraintInput {
+        max_skew,
+        topology_key: topology_key.to_owned(),
+        label_selector: selector(text),
+        ..Default::default()
+    }
+}
+
+/// A soft constraint.
+#[must_use]
+pub fn soft(max_skew: i32, topology_key: &str, text: &str) -> SpreadConstraintInput {
+    SpreadConstraintInput { schedule_anyway: true, ..hard(max_skew, topology_key, text) }
+}
+
+/// A term of pod affinity.
+#[must_use]
+pub fn term(topology_key: &str, text: &str) -> PodAffinityTermInput {
+    PodAffinityTermInput {
+        label_selector: selector(text),
+        topology_key: topology_key.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// What pods of cases may have.
+#[allow(missing_docs, reason = "each sets the field that it is named after")]
+#[must_use]
+pub trait PodParts: Sized {
+    fn namespaced(self, namespace: &str) -> Self;
+    fn terminating(self) -> Self;
+    fn spread(self, constraint: SpreadConstraintInput) -> Self;
+    fn near(self, term: PodAffinityTermInput) -> Self;
+    fn away(self, term: PodAffinityTermInput) -> Self;
+    fn likes(self, weight: i32, term: PodAffinityTermInput) -> Self;
+    fn dislikes(self, weight: i32, term: PodAffinityTermInput) -> Self;
+    fn on(self, node_labels: &str) -> Self;
+    fn tolerating(self, key: &str) -> Self;
+}
+
+impl PodParts for PodInput {
+    fn namespaced(self, namespace: &str) -> PodInput {
+        PodInput { namespace: namespace.to_owned(), ..self }
+    }
+
+    fn terminating(self) -> PodInput {
+        PodInput { is_terminating: true, ..self }
+    }
+
+    fn spread(mut self, constraint: SpreadConstraintInput) -> PodInput {
+        self.spread_constraints.push(constraint);
+        self
+    }
+
+    fn near(mut self, term: PodAffinityTermInput) -> PodInput {
+        self.pod_affinity.required.push(term);
+        self
+    }
+
+    fn away(mut self, term: PodAffinityTermInput) -> PodInput {
+        self.pod_anti_affinity.required.push(term);
+        self
+    }
+
+    fn likes(mut self, weight: i32, term: PodAffinityTermInput) -> PodInput {
+        self.pod_affinity.preferred.push((weight, term));
+        self
+    }
+
+    fn dislikes(mut self, weight: i32, term: PodAffinityTermInput) -> PodInput {
+        self.pod_anti_affinity.preferred.push((weight, term));
+        self
+    }
+
+    fn on(self, node_labels: &str) -> PodInput {
+        PodInput { node_selector: Some(labels(node_labels)), ..self }
+    }
+
+    fn tolerating(mut self, key: &str) -> PodInput {
+        let operator = "Exists".to_owned();
+        self.tolerations.push(TolerationInput { key: key.to_owned(), operator, ..Default::default() });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{inter_pod_affinity, pod_topology_spread};
+    use super::*;
+
+    #[test]
+    fn the_twin_of_topology_spread_filters_every_case() {
+        check(pod_topology_spread::cases::filter_cases(), |case| {
+            naive_filter(pod_topology_spread::NAME, case)
+        });
+    }
+
+    #[test]
+    fn the_twin_of_topology_spread_scores_every_case() {
+        check(pod_topology_spread::cases::score_cases(), |case| {
+            naive_scores(pod_topology_spread::NAME, case)
+        });
+    }
+
+    #[test]
+    fn the_twin_of_inter_pod_affinity_filters_every_case() {
+        check(inter_pod_affinity::cases::filter_cases(), |case| naive_filter(inter_pod_affinity::NAME, case));
+    }
+
+    #[test]
+    fn the_twin_of_inter_pod_affinity_scores_every_case() {
+        check(inter_pod_affinity::cases::score_cases(), |case| naive_scores(inter_pod_affinity::NAME, case));
+    }
+}

@@ -1,0 +1,108 @@
+//! Pods nominated to nodes: they hold room there until they are placed or think otherwise.
+//!
+//! Upstream: backend/queue/nominator.go. A nomination may name a node that does not exist (yet).
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ClassId, NodeId, PodUid};
+
+/// A pod nominated to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nomination {
+    /// The pod.
+    pub pod: PodUid,
+    /// Its class.
+    pub class: ClassId,
+    /// Its priority.
+    pub priority: i32,
+}
+
+/// All nominations.
+#[derive(Clone, Debug, Default)]
+pub struct Nominations {
+    by_node: FxHashMap<NodeId, Vec<Nomination>>,
+    by_pod: FxHashMap<PodUid, NodeId>,
+    version: u64,
+}
+
+impl Nominations {
+    /// Nominates a pod, instead of what it was nominated to before.
+    pub fn insert(&mut self, node: NodeId, nomination: Nomination) {
+        self.remove(nomination.pod);
+        self.by_pod.insert(nomination.pod, node);
+        self.by_node.entry(node).or_default().push(nomination);
+        self.version += 1;
+    }
+
+    /// Takes a pod's nomination back. Returns the node it was nominated to.
+    pub fn remove(&mut self, pod: PodUid) -> Option<NodeId> {
+        let node = self.by_pod.remove(&pod)?;
+        let list = self.by_node.get_mut(&node).expect("both indexes agree");
+        list.retain(|nomination| nomination.pod != pod);
+        if list.is_empty() {
+            self.by_node.remove(&node);
+        }
+        self.version += 1;
+        Some(node)
+    }
+
+    /// The node a pod is nominated to.
+    #[must_use]
+    pub fn node_of(&self, pod: PodUid) -> Option<NodeId> {
+        self.by_pod.get(&pod).copied()
+    }
+
+    /// The pods nominated to a node, oldest nomination first.
+    #[must_use]
+    pub fn on(&self, node: NodeId) -> &[Nomination] {
+        self.by_node.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Nodes that pods are nominated to, in no particular order.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &[Nomination])> + '_ {
+        self.by_node.iter().map(|(&node, list)| (node, list.as_slice()))
+    }
+
+    /// Nobody is nominated.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_pod.is_empty()
+    }
+
+    /// Pods nominated.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_pod.len()
+    }
+
+    /// Moves with every change.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nomination(pod: u64) -> Nomination {
+        Nomination { pod: PodUid(pod), class: ClassId(0), priority: 0 }
+    }
+
+    #[test]
+    fn a_pod_is_nominated_to_one_node_at_a_time() {
+        let mut nominations = Nominations::default();
+        nominations.insert(NodeId(1), nomination(7));
+        nominations.insert(NodeId(1), nomination(8));
+        nominations.insert(NodeId(2), nomination(7));
+        assert_eq!(nominations.on(NodeId(1)), [nomination(8)]);
+        assert_eq!(nominations.on(NodeId(2)), [nomination(7)]);
+        assert_eq!(nominations.node_of(PodUid(7)), Some(NodeId(2)));
+        assert_eq!(nominations.remove(PodUid(7)), Some(NodeId(2)));
+        assert_eq!(nominations.remove(PodUid(7)), None);
+        assert!(nominations.on(NodeId(2)).is_empty());
+        assert_eq!(nominations.len(), 1);
+    }
+}

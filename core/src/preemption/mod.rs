@@ -1,0 +1,189 @@
+//! DefaultPreemption: which pods have to go so that a pod of higher priority can run.
+//!
+//! ```text
+//! eligible? ─▶ potential rows: rejected as Unschedulable
+//!   ─▶ on each, from the offset on: all pods of lower priority go (supposed, never really),
+//!      then as many as possible come back ─▶ the best of the candidates
+//! ```
+//!
+//! Upstream: plugins/defaultpreemption/default_preemption.go, framework/preemption.
+
+pub mod budgets;
+mod choice;
+mod dry_run;
+
+use crate::cycle::engine::Pending;
+use crate::cycle::plan::{Plan, Scope};
+use crate::cycle::verdict::{FirstRejection, first_rejection};
+use crate::framework::profile::Profile;
+use crate::framework::status::Code;
+use crate::ids::{PodId, PodUid};
+use crate::input::PreemptionPolicy;
+use crate::snapshot::mask::NodeMask;
+use crate::world::World;
+
+pub use dry_run::DryRun;
+
+const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+const VICTIMS_LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";
+
+/// DefaultPreemptionArgs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptionArgs {
+    /// `minCandidateNodesPercentage`.
+    pub candidates_min_percent: usize,
+    /// `minCandidateNodesAbsolute`.
+    pub candidates_min: usize,
+}
+
+impl Default for PreemptionArgs {
+    fn default() -> Self {
+        PreemptionArgs { candidates_min_percent: 10, candidates_min: 100 }
+    }
+}
+
+impl PreemptionArgs {
+    /// How many candidates are enough.
+    #[must_use]
+    pub fn candidates_to_find(self, potential_count: usize) -> usize {
+        let share = potential_count * self.candidates_min_percent / 100;
+        share.max(self.candidates_min).min(potential_count)
+    }
+}
+
+/// A node that evictions help, and who has to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The node's row.
+    pub row: usize,
+    /// The victims, most important first.
+    pub victims: Vec<PodId>,
+    /// How many of them a budget protects.
+    pub violations: usize,
+}
+
+/// Why evictions do not help on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No pod of lower priority is there.
+    NoVictims,
+    /// The pod does not fit even without them.
+    Rejected(FirstRejection),
+}
+
+/// What preemption finds out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preemption {
+    /// Why the pod may not preempt; nothing else was looked at.
+    pub ineligible: Option<&'static str>,
+    /// Rows that evictions might help.
+    pub potential: Vec<u32>,
+    /// Rows that evictions help, in the order in which they were found.
+    pub candidates: Vec<Candidate>,
+    /// Potential rows that evictions do not help, in the order in which they were tried.
+    pub failed: Vec<(u32, Failure)>,
+    /// The best candidates, as indexes of `candidates` by row.
+    pub best: Vec<usize>,
+}
+
+impl Preemption {
+    /// The candidate to be taken, of those that are equally good.
+    #[must_use]
+    pub fn taken(&self, nth: usize) -> Option<&Candidate> {
+        self.best.get(nth).map(|&at| &self.candidates[at])
+    }
+}
+
+/// Who asks, and with what plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preemptor<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) plan: &'a Plan,
+    pub(crate) pending: Pending,
+}
+
+/// Why a pod may not preempt. `nominated` is how its nominated node was rejected.
+pub(crate) fn why_ineligible(
+    world: &World,
+    pending: Pending,
+    nominated: Option<Code>,
+) -> Option<&'static str> {
+    let class = world.class(pending.class);
+    if class.input.preemption == PreemptionPolicy::Never {
+        return Some(NEVER);
+    }
+    let node = pending.nominated?;
+    if nominated.is_none_or(|code| code == Code::UnschedulableAndUnresolvable) {
+        return None;
+    }
+    let is_leaving = |pod: PodId| {
+        let pod = world.pods().get(pod);
+        let other = world.class(pod.class);
+        pod.is_preempted && other.is_terminating && other.priority < class.priority
+    };
+    world.pods().on_node(node).any(is_leaving).then_some(VICTIMS_LEAVING)
+}
+
+/// The rows whose first rejection says that evictions might help. `reserved` are the rows on which
+/// nominated pods hold room against the pod.
+pub(crate) fn potential_rows(
+    world: &mut World,
+    preemptor: Preemptor<'_>,
+    reserved: Option<&NodeMask>,
+    potential: &mut NodeMask,
+) {
+    let Preemptor { profile, plan, pending } = preemptor;
+    let node_count = world.nodes().node_count();
+    potential.reset(node_count);
+    let mut left = match &plan.scope {
+        Scope::Rejected { code, .. } => {
+            if *code == Code::Unschedulable {
+                *potential = NodeMask::all(node_count);
+            }
+            return;
+        }
+        Scope::All => NodeMask::all(node_count),
+        // Nodes outside cannot be helped.
+        Scope::Rows { rows, .. } => {
+            let mut mask = NodeMask::none(node_count);
+            rows.iter().for_each(|&row| mask.insert(row as usize));
+            mask
+        }
+    };
+    for row in reserved.into_iter().flat_map(NodeMask::rows) {
+        if !left.contains(row) {
+            continue;
+        }
+        left.remove(row);
+        let first = first_rejection(world, profile, plan, row, pending);
+        if first.is_some_and(|first| first.code == Code::Unschedulable) {
+            potential.insert(row);
+        }
+    }
+    let class = world.class(pending.class);
+    let mut reasons = Vec::new();
+    for &plugin in profile.filters().iter().filter(|plugin| !plan.skipped_filters.contains(plugin)) {
+        let filter = profile.filter(plugin);
+        let before = left.clone();
+        filter.filter(world, class, 0, left.words_mut());
+        let only = filter.only_rejection().map(|(code, _)| code);
+        if only == Some(Code::UnschedulableAndUnresolvable) {
+            continue;
+        }
+        for row in before.rows().filter(|&row| !left.contains(row)) {
+            reasons.clear();
+            let code = only.unwrap_or_else(|| filter.verdict(world, class, row, &mut reasons));
+            if code == Code::Unschedulable {
+                potential.insert(row);
+            }
+        }
+    }
+}
+
+/// Pods of lower priority that are nominated to a candidate's node: they may no longer fit there.
+pub fn nominations_to_clear(world: &World, pending: Pending, row: usize) -> Vec<PodUid> {
+    let priority = world.class(pending.class).priority;
+    let node = world.nodes().columns().id[row];
+    let lower = world.nominations().on(node).iter().filter(|nomination| nomination.priority < priority);
+    lower.map(|nomination| nomination.pod).collect()
+}

@@ -1,0 +1,95 @@
+//! PodTopologySpread: a counted pod came or went, or a node joined, left or changed its domain.
+//! Upstream: podtopologyspread/plugin.go.
+//! Differs: a pod without hard constraints of its own was rejected by the profile's defaults, which
+//! a class does not know: every event helps it.
+
+use super::selector::matches;
+use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
+use crate::class::PodClass;
+use crate::input::SpreadConstraintInput;
+use crate::queue::event::Event;
+use crate::world::World;
+
+pub(super) const EVENTS: &[Registration] = &[
+    Registration::hinted(
+        EventResource::AssignedPod,
+        either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE),
+        after_pod_change,
+    ),
+    Registration::hinted(
+        EventResource::TargetPod,
+        either(Action::UPDATE_POD_TOLERATION, Action::UPDATE_POD_LABEL),
+        after_own_change,
+    ),
+    Registration::hinted(
+        EventResource::Node,
+        either(
+            either(Action::ADD, Action::DELETE),
+            either(Action::UPDATE_NODE_LABEL, Action::UPDATE_NODE_TAINT),
+        ),
+        after_node_change,
+    ),
+];
+
+fn hard(class: &PodClass) -> Vec<&SpreadConstraintInput> {
+    class.input.spread_constraints.iter().filter(|constraint| !constraint.schedule_anyway).collect()
+}
+
+fn counts_otherwise(constraints: &[&SpreadConstraintInput], old: &PodClass, new: &PodClass) -> bool {
+    let (before, after) = (&old.input.labels, &new.input.labels);
+    before != after
+        && constraints.iter().any(|constraint| {
+            let selector = constraint.label_selector.as_ref();
+            !constraint.match_label_keys.is_empty() || matches(selector, before) != matches(selector, after)
+        })
+}
+
+fn after_own_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let constraints = hard(class);
+    let Some((Some(old), Some(new))) = pods(event) else { return true };
+    let (old, new) = (world.class(old.class), world.class(new.class));
+    let honors = constraints.iter().any(|constraint| constraint.honor_node_taints);
+    constraints.is_empty()
+        || (honors && old.input.tolerations != new.input.tolerations)
+        || counts_otherwise(&constraints, old, new)
+}
+
+fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let Some((old, new)) = pods(event) else { return true };
+    let is_involved = |pod: &crate::queue::event::PodFacts| {
+        has_place(pod) && world.class(pod.class).namespace == class.namespace
+    };
+    if [old, new].iter().flatten().any(|pod| !is_involved(pod)) {
+        return false;
+    }
+    let constraints = hard(class);
+    if constraints.is_empty() {
+        return true;
+    }
+    let counts = |pod: &PodClass| {
+        constraints.iter().any(|constraint| matches(constraint.label_selector.as_ref(), &pod.input.labels))
+    };
+    match (old.map(|pod| world.class(pod.class)), new.map(|pod| world.class(pod.class))) {
+        (Some(old), Some(new)) => counts_otherwise(&constraints, old, new),
+        (Some(one), None) | (None, Some(one)) => counts(one),
+        (None, None) => true,
+    }
+}
+
+fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let Some((old, new)) = nodes(event) else { return true };
+    let constraints = hard(class);
+    let has_keys = |node: &NodeState| {
+        constraints.iter().all(|constraint| node.label(&constraint.topology_key, world).is_some())
+    };
+    match (old, new) {
+        (Some(old), Some(new)) if has_keys(old) == has_keys(new) => {
+            let moved = |constraint: &&SpreadConstraintInput| {
+                old.label(&constraint.topology_key, world) != new.label(&constraint.topology_key, world)
+            };
+            has_keys(new) && (constraints.iter().any(moved) || old.taints != new.taints)
+        }
+        (Some(_), Some(_)) | (None, None) => true,
+        (Some(one), None) | (None, Some(one)) => has_keys(one),
+    }
+}

@@ -1,0 +1,174 @@
+//! Pods that are being tried, in order of popping, and the events that they have not seen.
+//!
+//! What happens while a pod is tried may be what it will turn out to lack: it is kept until the
+//! pod is done with. An event is dropped when every pod in flight was popped after it.
+//!
+//! Upstream: backend/queue/active_queue.go `inFlightEvents`.
+
+use std::collections::{VecDeque, vec_deque};
+
+use crate::ids::PodId;
+
+use super::entry::{Entry, NONE};
+use super::event::Event;
+
+/// Events kept at most. A pod may wait at Permit for minutes while the cluster goes on; beyond this
+/// all events are forgotten, and the pods in flight are treated as if everything had happened.
+const EVENTS_MAX: usize = 1 << 16;
+
+/// Pods in flight.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    first: u32,
+    last: u32,
+    len: usize,
+    events: VecDeque<Event>,
+    /// The number of `events[0]`.
+    base: u64,
+    /// Pods popped before this number have missed events.
+    lost_before: u64,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        InFlight { first: NONE, last: NONE, len: 0, events: VecDeque::new(), base: 0, lost_before: 0 }
+    }
+}
+
+/// The events a pod has not seen.
+pub(super) enum Unseen<'a> {
+    /// These, oldest first.
+    Events(vec_deque::Iter<'a, Event>),
+    /// Too many to keep.
+    Lost,
+}
+
+impl InFlight {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Events kept.
+    pub(super) fn event_count(&self) -> usize {
+        self.events.len()
+    }
+
+    /// A pod was popped.
+    #[inline]
+    pub(super) fn begin(&mut self, pod: PodId, entries: &mut [Entry]) {
+        let since = self.base + self.events.len() as u64;
+        let last = std::mem::replace(&mut self.last, pod.0);
+        if last == NONE {
+            self.first = pod.0;
+        } else {
+            entries[last as usize].next = pod.0;
+        }
+        let entry = &mut entries[pod.index()];
+        (entry.since, entry.previous, entry.next) = (since, last, NONE);
+        self.len += 1;
+    }
+
+    /// A pod is done with: events that only it had not seen are dropped.
+    #[inline]
+    pub(super) fn end(&mut self, pod: PodId, entries: &mut [Entry]) {
+        let Entry { previous, next, .. } = entries[pod.index()];
+        if previous == NONE {
+            self.first = next;
+        } else {
+            entries[previous as usize].next = next;
+        }
+        if next == NONE {
+            self.last = previous;
+        } else {
+            entries[next as usize].previous = previous;
+        }
+        self.len -= 1;
+        if previous == NONE && !self.events.is_empty() {
+            let end = self.base + self.events.len() as u64;
+            let needed = if next == NONE { end } else { entries[next as usize].since };
+            let seen = needed.saturating_sub(self.base);
+            self.events.drain(..usize::try_from(seen).expect("no more than there are"));
+            self.base += seen;
+        }
+    }
+
+    /// Something happened.
+    pub(super) fn note(&mut self, event: &Event) {
+        if self.len == 0 {
+            return;
+        }
+        if self.events.len() == EVENTS_MAX {
+            self.base += self.events.len() as u64;
+            self.events.clear();
+            self.lost_before = self.base;
+        }
+        self.events.push_back(event.clone());
+    }
+
+    /// What a pod in flight has not seen.
+    pub(super) fn unseen(&self, entry: &Entry) -> Unseen<'_> {
+        if entry.since < self.lost_before {
+            return Unseen::Lost;
+        }
+        let seen = usize::try_from(entry.since - self.base).expect("no more than there are");
+        Unseen::Events(self.events.range(seen..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::event::ASSIGNED_POD_ADD;
+
+    fn unseen(in_flight: &InFlight, entry: &Entry) -> Option<usize> {
+        match in_flight.unseen(entry) {
+            Unseen::Events(events) => Some(events.count()),
+            Unseen::Lost => None,
+        }
+    }
+
+    #[test]
+    fn events_are_kept_for_the_oldest_pod() {
+        let mut entries = [Entry::default(); 3];
+        let mut in_flight = InFlight::default();
+        let event = Event::bare(ASSIGNED_POD_ADD);
+        in_flight.note(&event);
+        assert_eq!(in_flight.event_count(), 0, "nobody is in flight");
+        for pod in 0..3 {
+            in_flight.begin(PodId(pod), &mut entries);
+            in_flight.note(&event);
+        }
+        let seen = |in_flight: &InFlight, entries: &[Entry]| {
+            entries.iter().map(|entry| unseen(in_flight, entry)).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&in_flight, &entries), [Some(3), Some(2), Some(1)]);
+        in_flight.end(PodId(1), &mut entries);
+        assert_eq!(in_flight.event_count(), 3, "the first pod still needs them");
+        in_flight.end(PodId(0), &mut entries);
+        assert_eq!(in_flight.event_count(), 1);
+        assert_eq!(unseen(&in_flight, &entries[2]), Some(1));
+        in_flight.end(PodId(2), &mut entries);
+        assert!(in_flight.is_empty());
+        assert_eq!(in_flight.event_count(), 0);
+    }
+
+    #[test]
+    fn a_pod_that_missed_events_knows_it() {
+        let mut entries = [Entry::default(); 2];
+        let mut in_flight = InFlight::default();
+        let event = Event::bare(ASSIGNED_POD_ADD);
+        in_flight.begin(PodId(0), &mut entries);
+        for _ in 0..=EVENTS_MAX {
+            in_flight.note(&event);
+        }
+        in_flight.begin(PodId(1), &mut entries);
+        in_flight.note(&event);
+        assert!(in_flight.event_count() <= EVENTS_MAX);
+        assert_eq!(unseen(&in_flight, &entries[0]), None);
+        assert_eq!(unseen(&in_flight, &entries[1]), Some(1));
+        in_flight.end(PodId(0), &mut entries);
+        assert_eq!(unseen(&in_flight, &entries[1]), Some(1));
+        in_flight.end(PodId(1), &mut entries);
+        assert_eq!(in_flight.event_count(), 0);
+    }
+}

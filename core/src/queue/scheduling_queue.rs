@@ -1,0 +1,392 @@
+//! The queue as a whole: who is where, and what moves them.
+//!
+//! ```text
+//!   add ───PreEnqueue───▶ Active ──────pop──────▶ InFlight ──done──▶ Out
+//!    │                      ▲ ▲                    │
+//!    │ held back            │ └─wait is over─┐     │ reject
+//!    ▼      gate opens,     │                │     ▼
+//!  Gated ───event that──────┤◀──pop early── Backoff ◀──┐ event that helps,
+//!           helps           │                          │ still has to wait
+//!                           └──event that helps── Unschedulable
+//! ```
+//!
+//! Upstream: backend/queue/scheduling_queue.go, without pod groups.
+
+mod moves;
+
+use crate::ids::{PodId, PodUid};
+
+use super::active::ActiveQueue;
+use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
+use super::entry::{Entry, QueuePlace, QueuedPod};
+use super::event::{Event, PodFacts, WILDCARD};
+use super::in_flight::InFlight;
+use super::interest::Interest;
+use super::order::QueueOrder;
+use super::plugin_set::{PluginNumber, PluginSet};
+use super::waiting::{GroupKey, Waiting};
+use moves::strategy_for;
+
+/// How often pods are looked at that wait too long. Upstream: `PriorityQueue.Run`.
+const FLUSH_EVERY_NS: u64 = 30_000_000_000;
+/// Leftovers that are not worth a pass over a queue.
+const LEFTOVERS_MIN: usize = 1024;
+
+/// How the queue works.
+#[derive(Clone, Debug)]
+pub struct QueueSettings {
+    /// Who is tried first.
+    pub order: QueueOrder,
+    /// How long pods wait after a failure.
+    pub backoff: BackoffSettings,
+    /// After how long a pod is tried again although nothing happened that may help it; `None`
+    /// never. `podMaxInUnschedulablePodsDuration`.
+    pub flush_after_ns: Option<u64>,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        QueueSettings {
+            order: QueueOrder::PrioritySort,
+            backoff: BackoffSettings::default(),
+            flush_after_ns: Some(300_000_000_000),
+        }
+    }
+}
+
+/// Whom the queue asks.
+pub trait QueueHost {
+    /// Asks the PreEnqueue plugins of the pod's profile, `first` before the others. The one that
+    /// holds the pod back, if any.
+    fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber>;
+
+    /// Whether an event may help a pod that this plugin rejected. Asked about one pod of each class
+    /// for all of them, unless [`Interest::ask_each`] says otherwise.
+    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool;
+}
+
+/// Which waiting pods an event may concern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    Everyone,
+    /// Those of this priority or a lower one.
+    UpToPriority(i32),
+    /// All but this one.
+    Except(PodUid),
+}
+
+/// What an event does for a waiting pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strategy {
+    /// Nothing.
+    Skip,
+    /// It is tried again when its backoff is over.
+    AfterBackoff,
+    /// It is tried again at once.
+    Immediately,
+}
+
+/// How many pods are where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Ready.
+    pub active: usize,
+    /// Rejected, waiting for time to pass.
+    pub backoff: usize,
+    /// Failed otherwise, waiting for time to pass.
+    pub error_backoff: usize,
+    /// Rejected, waiting for an event.
+    pub unschedulable: usize,
+    /// Held back by PreEnqueue.
+    pub gated: usize,
+    /// Popped, not done with.
+    pub in_flight: usize,
+}
+
+impl QueueCounts {
+    fn of(&mut self, place: QueuePlace) -> Option<&mut usize> {
+        match place {
+            QueuePlace::Out => None,
+            QueuePlace::Active => Some(&mut self.active),
+            QueuePlace::Backoff => Some(&mut self.backoff),
+            QueuePlace::ErrorBackoff => Some(&mut self.error_backoff),
+            QueuePlace::Unschedulable => Some(&mut self.unschedulable),
+            QueuePlace::Gated => Some(&mut self.gated),
+            QueuePlace::InFlight => Some(&mut self.in_flight),
+        }
+    }
+}
+
+/// Whether PreEnqueue is asked on the way to the active queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entrance {
+    Guarded,
+    Open,
+}
+
+/// The scheduling queue.
+#[derive(Clone, Debug, Default)]
+pub struct SchedulingQueue {
+    flush_after_ns: Option<u64>,
+    entries: Vec<Entry>,
+    active: ActiveQueue,
+    backoff: BackoffQueue,
+    waiting: Waiting,
+    in_flight: InFlight,
+    /// By profile.
+    interest: Vec<Interest>,
+    counts: QueueCounts,
+    tickets: u32,
+    orders: u64,
+    /// The second, and the half minute, whose flush was done last.
+    flushed_second: u64,
+    flushed_half_minute: u64,
+    moving: Vec<(PodId, Strategy)>,
+}
+
+impl SchedulingQueue {
+    /// An empty queue. `interest` says, by profile, which plugins want to hear of which events.
+    #[must_use]
+    pub fn new(settings: QueueSettings, interest: Vec<Interest>) -> SchedulingQueue {
+        SchedulingQueue {
+            flush_after_ns: settings.flush_after_ns,
+            active: ActiveQueue::new(settings.order.clone()),
+            backoff: BackoffQueue::new(settings.backoff, settings.order),
+            interest,
+            ..SchedulingQueue::default()
+        }
+    }
+
+    /// How many pods are where.
+    #[must_use]
+    pub fn counts(&self) -> QueueCounts {
+        self.counts
+    }
+
+    /// Where a pod is.
+    #[must_use]
+    pub fn place(&self, pod: PodId) -> QueuePlace {
+        self.entries.get(pod.index()).map_or(QueuePlace::Out, |entry| entry.place)
+    }
+
+    /// When a pod became ready last.
+    #[must_use]
+    pub fn active_ns(&self, pod: PodId) -> u64 {
+        self.entries[pod.index()].active_ns
+    }
+
+    /// How often a pod was popped.
+    #[must_use]
+    pub fn attempts(&self, pod: PodId) -> u32 {
+        self.entries[pod.index()].attempts
+    }
+
+    /// The plugin that holds a pod back.
+    #[must_use]
+    pub fn gate(&self, pod: PodId) -> Option<PluginNumber> {
+        self.entries.get(pod.index()).and_then(Entry::gate)
+    }
+
+    /// A pod became ready because it had waited too long, not because an event helped it.
+    #[must_use]
+    pub fn was_flushed(&self, pod: PodId) -> bool {
+        self.entries[pod.index()].was_flushed
+    }
+
+    /// A pod can be popped now.
+    #[inline]
+    #[must_use]
+    pub fn has_ready(&self) -> bool {
+        self.counts.active > 0 || (self.pops_early() && self.counts.backoff > 0)
+    }
+
+    /// Events kept for pods in flight.
+    #[must_use]
+    pub fn kept_event_count(&self) -> usize {
+        self.in_flight.event_count()
+    }
+
+    /// Adds a pod that is not in the queue.
+    pub fn add(&mut self, pod: QueuedPod, now_ns: u64, host: &mut impl QueueHost) {
+        if self.entries.len() <= pod.pod.index() {
+            self.entries.resize(pod.pod.index() + 1, Entry::default());
+        }
+        debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
+        self.orders += 1;
+        self.entries[pod.pod.index()] = Entry::new(&pod, now_ns, self.orders);
+        self.enter_active(pod.pod, Entrance::Guarded, now_ns, host);
+    }
+
+    /// A pod changed; `events` say how, each an event of the pod itself. A pod that is not in the
+    /// queue is added.
+    pub fn update(&mut self, pod: QueuedPod, events: &[Event], now_ns: u64, host: &mut impl QueueHost) {
+        let place = self.place(pod.pod);
+        if place == QueuePlace::Out {
+            return self.add(pod, now_ns, host);
+        }
+        let is_waiting = matches!(place, QueuePlace::Unschedulable | QueuePlace::Gated);
+        if is_waiting {
+            self.waiting.remove(pod.pod, &mut self.entries);
+        }
+        let entry = &mut self.entries[pod.pod.index()];
+        let priority = std::mem::replace(&mut entry.priority, pod.priority);
+        entry.class = pod.class;
+        match place {
+            QueuePlace::InFlight => events.iter().for_each(|event| self.in_flight.note(event)),
+            QueuePlace::Active if priority != pod.priority => {
+                self.leave(pod.pod);
+                self.push_active(pod.pod);
+            }
+            QueuePlace::Backoff | QueuePlace::ErrorBackoff if priority != pod.priority => {
+                self.leave(pod.pod);
+                self.push_backoff(pod.pod);
+            }
+            _ => {}
+        }
+        if !is_waiting {
+            return;
+        }
+        self.waiting.insert(pod.pod, &mut self.entries[pod.pod.index()]);
+        for event in events {
+            let key = GroupKey::of(&self.entries[pod.pod.index()]);
+            let strategy = strategy_for(&self.interest, &key, &pod, event, host);
+            if strategy == Strategy::Skip {
+                continue;
+            }
+            self.leave(pod.pod);
+            self.requeue(pod.pod, strategy, now_ns, host);
+            if !matches!(self.place(pod.pod), QueuePlace::Unschedulable | QueuePlace::Gated) {
+                return;
+            }
+        }
+    }
+
+    /// A pod is gone, or is no longer the queue's to hand out.
+    pub fn delete(&mut self, pod: PodId) {
+        if self.place(pod) != QueuePlace::Out {
+            self.leave(pod);
+        }
+    }
+
+    /// Takes the pod to be tried next. [`SchedulingQueue::done`] or [`SchedulingQueue::reject`]
+    /// must follow.
+    pub fn pop(&mut self) -> Option<PodId> {
+        let pod = match self.pop_active() {
+            Some(pod) => pod,
+            None if self.pops_early() => self.pop_backoff()?,
+            None => return None,
+        };
+        self.set_place(pod, QueuePlace::InFlight);
+        self.entries[pod.index()].attempts += 1;
+        self.in_flight.begin(pod, &mut self.entries);
+        Some(pod)
+    }
+
+    /// A popped pod needs no more events: it goes to its node.
+    pub fn done(&mut self, pod: PodId) {
+        if self.place(pod) == QueuePlace::InFlight {
+            self.leave(pod);
+        }
+    }
+
+    /// A pod that was popped did not make it. Without plugins it failed for another reason than a
+    /// rejection.
+    pub fn reject(
+        &mut self,
+        pod: PodId,
+        (unschedulable, pending): (PluginSet, PluginSet),
+        now_ns: u64,
+        host: &mut impl QueueHost,
+    ) {
+        let entry = &mut self.entries[pod.index()];
+        (entry.unschedulable, entry.pending) = (unschedulable, pending);
+        if entry.rejectors().is_empty() {
+            entry.errors = entry.errors.saturating_add(1);
+        } else {
+            entry.rejections = entry.rejections.saturating_add(1);
+            entry.errors = 0;
+        }
+        entry.set_gate(None);
+        entry.timestamp_ns = now_ns;
+        entry.backoff_is_set = false;
+        entry.was_flushed = false;
+        entry.flushed_ns = 0;
+        let strategy = self.strategy_of_unseen(pod, host);
+        self.leave(pod);
+        self.requeue(pod, strategy, now_ns, host);
+    }
+
+    /// Something happened: pods it may help are tried again, and pods in flight will know of it.
+    pub fn on_event(&mut self, event: &Event, scope: Scope, now_ns: u64, host: &mut impl QueueHost) {
+        if self.waiting.is_empty() && self.in_flight.is_empty() {
+            return;
+        }
+        let is_wanted = |interest: &Interest| !interest.of(event.what).is_empty();
+        if !event.is_wildcard() && !self.interest.iter().any(is_wanted) {
+            return;
+        }
+        if !self.waiting.is_empty() {
+            self.find_helped(event, scope, host);
+            self.move_found(now_ns, host);
+        }
+        self.in_flight.note(event);
+    }
+
+    /// A plugin asks for a pod to be tried again now.
+    pub fn activate(&mut self, pod: PodId, now_ns: u64, host: &mut impl QueueHost) {
+        let entrance = match self.place(pod) {
+            QueuePlace::Unschedulable | QueuePlace::Gated => Entrance::Guarded,
+            QueuePlace::Backoff | QueuePlace::ErrorBackoff => self.entrance_after_backoff(),
+            QueuePlace::InFlight => {
+                let Entry { uid, class, .. } = self.entries[pod.index()];
+                let facts = PodFacts { uid, class, node: None, nominated: None };
+                return self.in_flight.note(&Event::pod(WILDCARD, None, Some(facts)));
+            }
+            QueuePlace::Active | QueuePlace::Out => return,
+        };
+        self.leave(pod);
+        self.enter_active(pod, entrance, now_ns, host);
+    }
+
+    /// Time has passed: whose backoff is over becomes ready, and whoever has waited for too long
+    /// is tried again. Both are judged as of the last whole second or half minute, so that nothing
+    /// depends on how often this is called.
+    pub fn tick(&mut self, now_ns: u64, host: &mut impl QueueHost) {
+        let second = now_ns / WINDOW_NS;
+        if second == self.flushed_second {
+            return;
+        }
+        self.flushed_second = second;
+        if !self.backoff.is_empty() {
+            self.flush_backoff(now_ns, host);
+        }
+        let half_minute = now_ns / FLUSH_EVERY_NS;
+        if half_minute != self.flushed_half_minute {
+            self.flushed_half_minute = half_minute;
+            self.flush_waiting(now_ns, host);
+        }
+    }
+
+    /// When [`SchedulingQueue::tick`] may next have something to do.
+    #[must_use]
+    pub fn next_tick_ns(&self) -> Option<u64> {
+        let ends = [BackoffKind::Rejected, BackoffKind::Error].map(|kind| self.backoff.first_end_ns(kind));
+        let backoff = ends.into_iter().flatten().min().map(|end_ns| (end_ns / WINDOW_NS + 1) * WINDOW_NS);
+        let flushes = self.flush_after_ns.is_some() && !self.waiting.is_empty();
+        let flush = flushes.then(|| (self.flushed_half_minute + 1) * FLUSH_EVERY_NS);
+        backoff.into_iter().chain(flush).min()
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.active.memory_bytes()
+            + self.backoff.memory_bytes()
+            + self.waiting.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! The scheduling cycle: one pod, from the queue to a node or back.
+
+use std::sync::Arc;
+
+use super::failure::Failure;
+use super::host::plugin_number;
+use super::{ConditionReason, Scheduler, Step};
+use crate::cycle::engine::{Choice, Decision, Pending};
+use crate::cycle::probe::Probe;
+use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Refusal};
+use crate::ids::{NodeId, PodId};
+use crate::pods::PodState;
+use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
+
+impl Scheduler {
+    /// Tries the next pod.
+    pub fn step<P: Probe>(&mut self, probe: &mut P) -> Step {
+        let Some(pod) = self.next_pod() else { return Step::Idle };
+        self.world.settle();
+        let class = self.world.pods().get(pod).class;
+        let profile = self.profile_of(class).expect("a queued pod is one that a profile takes");
+        let parts = &self.parts[usize::from(profile.0)];
+        let row = self.world.pods().get(pod);
+        let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };
+        let step = match self.engine.decide(&mut self.world, &parts.profile, pending, probe) {
+            Decision::Chosen(choice) => self.assume(pod, profile, choice),
+            Decision::Unschedulable(diagnosis) => {
+                self.no_node_fits(pod, profile, &diagnosis);
+                Step::Unschedulable { pod }
+            }
+        };
+        self.serve_requests();
+        step
+    }
+
+    /// The next pod that is worth an attempt. Upstream: schedule_one.go `skipPodSchedule`.
+    fn next_pod(&mut self) -> Option<PodId> {
+        loop {
+            let pod = self.queue.pop()?;
+            let active_ns = self.queue.active_ns(pod);
+            let row = self.world.pods_mut().get_mut(pod);
+            row.queued_ns = active_ns;
+            let class = row.class;
+            if !self.world.class(class).input.is_terminating {
+                return Some(pod);
+            }
+            self.queue.done(pod);
+        }
+    }
+
+    fn assume(&mut self, pod: PodId, profile: ProfileNumber, choice: Choice) -> Step {
+        let node = self.world.nodes().columns().id[choice.row];
+        let uid = self.world.pods().get(pod).uid;
+        // It holds its room by being there.
+        self.world.clear_nomination(uid);
+        self.world.place(pod, node);
+        self.move_to(pod, PodState::Assumed);
+        let parts = &self.parts[usize::from(profile.0)];
+        if !parts.is_plain || self.dispatcher.has_calls_of(uid) {
+            return self.begin_binding(pod, node, profile, choice);
+        }
+        self.queue.done(pod);
+        match self.ask_binders(pod, node, profile) {
+            Ok(call) => {
+                self.dispatcher.bind_untracked(call);
+                Step::Assumed { pod, choice }
+            }
+            Err((plugin, refusal)) => {
+                self.forget(pod);
+                self.refuse(pod, plugin, &refusal);
+                Step::Failed { pod }
+            }
+        }
+    }
+
+    /// The first Bind plugin that takes the pod says how it is bound.
+    pub(super) fn ask_binders(
+        &mut self,
+        pod: PodId,
+        node: NodeId,
+        profile: ProfileNumber,
+    ) -> Result<super::ApiCall, (PluginNumber, Refusal)> {
+        let Scheduler { world, parts, bindings, requests, now_ns, .. } = self;
+        let profile = &parts[usize::from(profile.0)].profile;
+        let mut handle = Handle::new(world, *now_ns, bindings.waiting(), requests);
+        for &at in profile.at(ExtensionPoint::Bind) {
+            let plugin: &dyn BindPlugin = profile.plugins()[at].as_bind().expect("a plugin of the Bind list");
+            match plugin.bind(&mut handle, PodRef::of(world, pod), node) {
+                Bind::Skip => {}
+                Bind::Call(call) => return Ok(call),
+                Bind::Refuse(refusal) => return Err((plugin_number(at), refusal)),
+            }
+        }
+        let last = profile.at(ExtensionPoint::Bind).last().map_or(0, |&at| at);
+        Err((plugin_number(last), Refusal::error("all Bind plugins skipped the pod")))
+    }
+
+    /// No node fits: PostFilter is asked, and the pod goes back to the queue.
+    fn no_node_fits(&mut self, pod: PodId, profile: ProfileNumber, diagnosis: &Arc<Diagnosis>) {
+        if let Some(error) = &diagnosis.error {
+            // There is no verdict on the nodes, so nobody is to blame and nobody can help.
+            let condition = self.conditions.id(ConditionReason::SchedulerError, error);
+            let nobody = PluginSet::NONE;
+            let failure =
+                Failure { unschedulable: nobody, pending: nobody, condition, nomination: Nomination::Clear };
+            return self.fail(pod, failure);
+        }
+        let nomination = self.post_filter(pod, profile);
+        let condition = self.conditions.of(diagnosis, &self.world);
+        let profile = &self.parts[usize::from(profile.0)].profile;
+        let blamed = |name: &&str| profile.plugins().iter().position(|plugin| plugin.name() == *name);
+        let unschedulable: PluginSet =
+            diagnosis.plugins.iter().filter_map(blamed).map(plugin_number).collect();
+        self.fail(pod, Failure { unschedulable, pending: PluginSet::NONE, condition, nomination });
+    }
+}

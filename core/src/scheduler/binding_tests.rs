@@ -1,0 +1,608 @@
+//! Pods on their way to a node, with plugins that hold them up: what is called in which order, what
+//! goes to the API, and how a failure is undone.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::binding::{CallFailure, CallId};
+use crate::cycle::probe::NoProbe;
+use crate::cycle::select::TieBreak;
+use crate::framework::plugin::{Plugin, PreEnqueuePlugin};
+use crate::framework::points::{
+    Action, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
+    PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal, RegisteredEvent, ReservePlugin,
+};
+use crate::framework::status::Reason;
+use crate::input::{ContainerInput, NodeInput, ResourceList};
+use crate::quantity::Quantity;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a probe plugin answers, and what it was asked.
+#[derive(Debug, Default)]
+struct Script {
+    log: Vec<String>,
+    refuses_reserve: bool,
+    permit: Option<Permit>,
+    pre_flight: Option<PreFlight>,
+    pre_bind: Vec<PreBindStep>,
+    closed: Option<&'static str>,
+}
+
+/// A plugin at every point of the way, played from a script.
+#[derive(Clone, Debug)]
+struct Probed {
+    name: &'static str,
+    script: Arc<Mutex<Script>>,
+}
+
+impl Probed {
+    fn new(name: &'static str) -> Probed {
+        Probed { name, script: Arc::default() }
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Script)) {
+        change(&mut self.script.lock().expect("not poisoned"));
+    }
+
+    fn note(&self, what: &str, pod: PodRef<'_>) {
+        self.set(|script| script.log.push(format!("{what} {}", pod.uid.0)));
+    }
+
+    fn log(&self) -> Vec<String> {
+        std::mem::take(&mut self.script.lock().expect("not poisoned").log)
+    }
+}
+
+impl Plugin for Probed {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn as_pre_enqueue(&self) -> Option<&dyn PreEnqueuePlugin> {
+        Some(self)
+    }
+
+    fn as_reserve(&self) -> Option<&dyn ReservePlugin> {
+        Some(self)
+    }
+
+    fn as_permit(&self) -> Option<&dyn PermitPlugin> {
+        Some(self)
+    }
+
+    fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
+        Some(self)
+    }
+
+    fn as_post_bind(&self) -> Option<&dyn PostBindPlugin> {
+        Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PreEnqueuePlugin for Probed {
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String> {
+        self.status_message(world, class)
+    }
+
+    fn status_message(&self, _: &World, _: &PodClass) -> Option<String> {
+        self.script.lock().expect("not poisoned").closed.map(str::to_owned)
+    }
+}
+
+impl EnqueueExtensions for Probed {
+    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+        vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
+    }
+}
+
+impl ReservePlugin for Probed {
+    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Refusal> {
+        self.note("reserve", pod);
+        let refuses = self.script.lock().expect("not poisoned").refuses_reserve;
+        if refuses { Err(Refusal::unschedulable(Reason::Text("no"))) } else { Ok(()) }
+    }
+
+    fn unreserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) {
+        self.note("unreserve", pod);
+    }
+}
+
+impl PermitPlugin for Probed {
+    fn permit(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Permit {
+        self.note("permit", pod);
+        self.script.lock().expect("not poisoned").permit.clone().unwrap_or(Permit::Approve)
+    }
+}
+
+impl PreBindPlugin for Probed {
+    fn pre_bind_pre_flight(&self, _: &mut Handle<'_>, _: PodRef<'_>, _: NodeId) -> PreFlight {
+        let script = self.script.lock().expect("not poisoned");
+        script.pre_flight.clone().unwrap_or(PreFlight::Skip { allow_parallel: false })
+    }
+
+    fn pre_bind(
+        &self,
+        _: &mut Handle<'_>,
+        pod: PodRef<'_>,
+        _: NodeId,
+        progress: &PreBindProgress,
+    ) -> PreBindStep {
+        self.note(&format!("pre-bind {progress:?}"), pod);
+        let mut script = self.script.lock().expect("not poisoned");
+        if script.pre_bind.is_empty() { PreBindStep::Done } else { script.pre_bind.remove(0) }
+    }
+}
+
+impl PostBindPlugin for Probed {
+    fn post_bind(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) {
+        self.note("post-bind", pod);
+    }
+}
+
+/// A scheduler with one node of one CPU, two probe plugins and a clock.
+struct Lab {
+    scheduler: Scheduler,
+    first: Probed,
+    second: Probed,
+    now_ns: u64,
+    /// Calls not answered yet.
+    open: Vec<OutgoingCall>,
+}
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+fn node(name: &str, cpu: &str) -> NodeInput {
+    NodeInput {
+        name: name.to_owned(),
+        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
+        ..NodeInput::default()
+    }
+}
+
+fn pod(cpu: &str, priority: i32) -> PodInput {
+    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
+    PodInput { containers: vec![container], priority, ..PodInput::default() }
+}
+
+const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
+
+impl Lab {
+    fn with(gates: FeatureGates) -> Lab {
+        let mut world = World::default();
+        let (first, second) = (Probed::new("First"), Probed::new("Second"));
+        let usual = default_profile(&mut world.vocabulary);
+        let plugins = usual.plugins().iter().map(|plugin| (Arc::clone(plugin), 1));
+        let probes: [(Arc<dyn Plugin>, i64); 2] =
+            [(Arc::new(first.clone()), 0), (Arc::new(second.clone()), 0)];
+        let profile = Profile::new("default-scheduler", plugins.chain(probes).collect());
+        let engine = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
+        let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
+        let scheduler =
+            Scheduler::with_settings(world, vec![profile], engine, settings).expect("gates that go together");
+        let mut lab = Lab { scheduler, first, second, now_ns: 0, open: Vec::new() };
+        lab.scheduler.on_node(&node("n1", "1"), 0);
+        lab
+    }
+
+    fn new() -> Lab {
+        Lab::with(FeatureGates::default())
+    }
+
+    fn queued() -> Lab {
+        Lab::with(FeatureGates { scheduler_async_api_calls: true, ..FeatureGates::default() })
+    }
+
+    fn pod(&mut self, uid: u64, spec: PodInput) {
+        let class = self.scheduler.compile(&Arc::new(spec));
+        let update = PodUpdate {
+            uid: PodUid(uid),
+            class,
+            node: None,
+            created_ns: self.now_ns,
+            ..PodUpdate::default()
+        };
+        self.scheduler.on_pod(update, self.now_ns);
+    }
+
+    /// The watch says that a pod is on a node.
+    fn confirm(&mut self, uid: u64, node: &str) {
+        let pods = self.scheduler.world().pods();
+        let class = pods.get(pods.find(PodUid(uid)).expect("known")).class;
+        let node = Some(self.scheduler.node_id(node));
+        self.scheduler.on_pod(
+            PodUpdate { uid: PodUid(uid), class, node, created_ns: 0, ..PodUpdate::default() },
+            self.now_ns,
+        );
+    }
+
+    /// Steps until idle; the calls that came up.
+    fn run(&mut self) -> Vec<String> {
+        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        let mut calls = Vec::new();
+        self.scheduler.take_calls(&mut calls);
+        let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
+        self.open.append(&mut calls);
+        texts
+    }
+
+    /// Answers the oldest open call.
+    fn answer(&mut self, result: Result<(), CallFailure>) {
+        let OutgoingCall { id, .. } = self.open.remove(0);
+        assert_ne!(id, CallId::UNTRACKED, "this lab's pods are all tracked");
+        self.scheduler.on_answer(id, result, self.now_ns);
+    }
+
+    fn answer_all(&mut self, result: Result<(), CallFailure>) {
+        while !self.open.is_empty() {
+            self.answer(result);
+        }
+    }
+
+    fn pass(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.scheduler.advance(self.now_ns);
+    }
+
+    fn standing(&self, uid: u64) -> Option<Standing> {
+        let pod = self.scheduler.world().pods().find(PodUid(uid));
+        pod.map(|pod| self.scheduler.standing(pod))
+    }
+
+    fn load(&mut self) -> i64 {
+        let id = self.scheduler.node_id("n1");
+        let nodes = self.scheduler.world().nodes();
+        nodes.columns().pod_count[nodes.row_of(id).expect("in the list")]
+    }
+
+    /// Nothing is held for anybody.
+    fn check_clean(&self) {
+        assert!(self.scheduler.bindings().is_empty());
+        assert!(self.scheduler.bindings().waiting().is_empty());
+        assert!(self.scheduler.dispatcher().is_empty());
+        assert_eq!(self.scheduler.queue().counts().in_flight, 0);
+        assert_eq!(self.scheduler.queue().kept_event_count(), 0);
+    }
+}
+
+#[test]
+fn a_pod_without_work_is_bound_with_one_call() {
+    for mut lab in [Lab::new(), Lab::queued()] {
+        lab.pod(7, pod("1", 0));
+        assert_eq!(lab.run(), ["7 -> n1"]);
+        lab.answer(Ok(()));
+        assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "post-bind 7"]);
+        assert_eq!(lab.standing(7), Some(Standing::Assumed));
+        lab.confirm(7, "n1");
+        assert_eq!(lab.standing(7), Some(Standing::Bound));
+        lab.check_clean();
+    }
+}
+
+#[test]
+fn work_before_binding_is_announced() {
+    let mut lab = Lab::new();
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 ~ n1"], "the binding waits for the answer");
+    lab.answer(Err(CallFailure::Conflict));
+    assert_eq!(lab.run(), ["7 -> n1"], "which may be anything");
+    lab.answer(Ok(()));
+    assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "post-bind 7"], "it had nothing to do");
+    assert_eq!(lab.second.log(), ["reserve 7", "permit 7", "pre-bind Begin 7", "post-bind 7"]);
+    lab.check_clean();
+}
+
+#[test]
+fn a_queued_announcement_is_overtaken_by_the_binding_or_waited_for() {
+    let mut lab = Lab::queued();
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 ~ n1"], "on its way: the binding is lined up behind it");
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.answer(Ok(()));
+    lab.check_clean();
+}
+
+#[test]
+fn a_nomination_that_is_there_already_is_not_written_again() {
+    let mut lab = Lab::new();
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("1", 0));
+    let node = lab.scheduler.node_id("n1");
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    assert_eq!(lab.run(), ["7 -> n1"]);
+}
+
+#[test]
+fn without_the_gate_nothing_is_announced_and_all_pre_binds_run() {
+    let mut lab =
+        Lab::with(FeatureGates { nominated_node_name_for_expectation: false, ..FeatureGates::default() });
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    assert!(lab.first.log().contains(&"pre-bind Begin 7".to_owned()));
+    assert!(lab.second.log().contains(&"pre-bind Begin 7".to_owned()));
+}
+
+#[test]
+fn a_refused_reservation_undoes_all_in_reverse() {
+    let mut lab = Lab::new();
+    lab.second.set(|script| script.refuses_reserve = true);
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 no."]);
+    assert_eq!(lab.first.log(), ["reserve 7", "unreserve 7"]);
+    assert_eq!(lab.second.log(), ["reserve 7", "unreserve 7"]);
+    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
+    lab.scheduler.on_object(
+        crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD },
+        "",
+        "fast",
+        0,
+    );
+    assert_eq!(lab.standing(7), Some(Standing::Backoff), "what the plugin registered for brings it back");
+}
+
+#[test]
+fn a_denied_permit_undoes_the_reservation() {
+    let mut lab = Lab::new();
+    lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+    let denied = Permit::Deny(Refusal::unschedulable(Reason::Text("not you")));
+    lab.second.set(|script| script.permit = Some(denied));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 not you."]);
+    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
+    lab.answer(Ok(()));
+    lab.check_clean();
+}
+
+#[test]
+fn a_waiting_pod_goes_on_when_all_allow_it() {
+    let mut lab = Lab::new();
+    for plugin in [&lab.first, &lab.second] {
+        plugin.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+    }
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 ~ n1"], "it will be held up");
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), [""; 0]);
+    assert_eq!(lab.scheduler.bindings().waiting().len(), 1);
+    lab.scheduler.requests.push(Request::Allow { pod: PodUid(7), plugin: "First" });
+    lab.pass(1);
+    assert_eq!(lab.run(), [""; 0], "one of two");
+    lab.scheduler.requests.push(Request::Allow { pod: PodUid(7), plugin: "Second" });
+    lab.pass(1);
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.answer(Ok(()));
+    lab.check_clean();
+}
+
+#[test]
+fn a_pod_that_waits_does_not_keep_others_from_being_scheduled() {
+    let mut lab = Lab::new();
+    lab.scheduler.on_node(&node("n2", "1"), 0);
+    lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+    lab.pod(7, pod("1", 0));
+    lab.run();
+    lab.first.set(|script| script.permit = None);
+    lab.pod(8, pod("1", 0));
+    assert_eq!(lab.run(), ["8 -> n2"], "on the other node: the first is taken");
+}
+
+#[test]
+fn a_wait_that_is_too_long_ends_in_rejection_and_makes_room() {
+    for is_on in [true, false] {
+        let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
+        let mut lab = Lab::with(gates);
+        lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: 5 * SECOND }));
+        lab.pod(7, pod("1", 5));
+        lab.run();
+        lab.answer_all(Ok(()));
+        lab.first.set(|script| script.permit = None);
+        lab.pod(8, pod("1", 0));
+        assert_eq!(lab.run(), ["8: 0/1 nodes are available: 1 Insufficient cpu."]);
+        lab.answer_all(Ok(()));
+        assert_eq!(lab.scheduler.next_wake_ns(), Some(5 * SECOND));
+        lab.pass(5 * SECOND);
+        let timeout = "7: 0/1 nodes are available: 1 rejected due to timeout after waiting at plugin First.";
+        if is_on {
+            assert_eq!(lab.run(), [timeout], "its nomination holds the room against lower priority");
+            assert_eq!(lab.standing(8), Some(Standing::Unschedulable));
+        } else {
+            assert_eq!(lab.run(), [timeout, "8 -> n1"], "the other pod had waited for the room");
+        }
+        assert_eq!(lab.standing(7), Some(Standing::Unschedulable), "its own leaving does not help it");
+        lab.answer_all(Ok(()));
+        lab.check_clean();
+    }
+}
+
+#[test]
+fn a_plugin_may_reject_a_waiting_pod() {
+    let mut lab = Lab::new();
+    lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+    lab.pod(7, pod("1", 0));
+    lab.run();
+    lab.answer(Ok(()));
+    let reject = Request::Reject { pod: PodUid(7), plugin: "First", message: "gang failed".into() };
+    lab.scheduler.requests.push(reject);
+    lab.pass(1);
+    assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 gang failed."]);
+    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
+}
+
+#[test]
+fn pre_bind_calls_and_waits_are_asked_about_until_done() {
+    let mut lab = Lab::new();
+    let patch = StatusPatch {
+        pod: PodUid(7),
+        condition: None,
+        nomination: crate::framework::points::Nomination::Clear,
+    };
+    lab.first.set(|script| {
+        script.pre_flight = Some(WORK);
+        script.pre_bind = vec![
+            PreBindStep::Perform(vec![ApiCall::PatchStatus(patch)]),
+            PreBindStep::Wait { deadline_ns: 9 * SECOND },
+            PreBindStep::Wait { deadline_ns: 9 * SECOND },
+        ];
+    });
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 ~ n1"]);
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), ["7 ~"], "the plugin's own call");
+    lab.answer(Ok(()));
+    let event = crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD };
+    lab.scheduler.on_object(event, "", "fast", 0);
+    assert_eq!(lab.run(), [""; 0]);
+    lab.pass(9 * SECOND);
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    let asked: Vec<String> =
+        lab.first.log().into_iter().filter(|what| what.starts_with("pre-bind")).collect();
+    let expected = ["Begin", "Performed", "Event", "TimedOut"].map(|what| format!("pre-bind {what} 7"));
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn a_refused_binding_is_undone_and_tried_again_later() {
+    let mut lab = Lab::new();
+    lab.pod(7, pod("1", 5));
+    lab.pod(8, pod("1", 0));
+    let said = lab.run();
+    assert_eq!(said, ["7 -> n1", "8: 0/1 nodes are available: 1 Insufficient cpu."]);
+    lab.answer(Err(CallFailure::Conflict));
+    assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "unreserve 7"]);
+    assert_eq!(lab.standing(7), Some(Standing::Backoff));
+    assert_eq!(lab.run(), ["7: the API refused the binding: Conflict", "8 -> n1"]);
+}
+
+#[test]
+fn a_binding_that_fails_in_passing_is_made_again() {
+    let mut lab = Lab::new();
+    lab.pod(7, pod("1", 0));
+    lab.run();
+    lab.answer(Err(CallFailure::Transient));
+    assert_eq!(lab.run(), [""; 0]);
+    lab.pass(10_000_000);
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.answer(Ok(()));
+    assert_eq!(lab.standing(7), Some(Standing::Assumed));
+    lab.check_clean();
+}
+
+#[test]
+fn a_pod_that_goes_while_it_is_bound_leaves_nothing() {
+    for held in [true, false] {
+        let mut lab = Lab::new();
+        if held {
+            lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+        }
+        lab.pod(7, pod("1", 0));
+        lab.run();
+        lab.scheduler.on_pod_removed(PodUid(7), 0);
+        assert_eq!((lab.standing(7), lab.load()), (None, 0));
+        assert!(lab.first.log().contains(&"unreserve 7".to_owned()));
+        lab.answer(Err(CallFailure::NotFound));
+        lab.check_clean();
+    }
+}
+
+#[test]
+fn a_pod_bound_by_another_while_it_waits_is_given_up() {
+    let mut lab = Lab::new();
+    lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
+    lab.pod(7, pod("1", 0));
+    lab.run();
+    lab.answer(Ok(()));
+    lab.confirm(7, "n1");
+    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Bound), 1));
+    assert!(lab.first.log().contains(&"unreserve 7".to_owned()));
+    lab.check_clean();
+}
+
+#[test]
+fn the_watch_may_be_faster_than_the_answer() {
+    for result in [Ok(()), Err(CallFailure::Other)] {
+        let mut lab = Lab::new();
+        lab.pod(7, pod("1", 0));
+        lab.run();
+        lab.confirm(7, "n1");
+        lab.answer(result);
+        assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Bound), 1));
+        lab.check_clean();
+    }
+}
+
+#[test]
+fn with_the_gate_on_a_nomination_outlives_a_failed_cycle() {
+    for (is_on, expected) in [(true, "7: 0/1"), (false, "7 ~: 0/1")] {
+        let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
+        let mut lab = Lab::with(gates);
+        lab.pod(7, pod("2", 0));
+        let node = lab.scheduler.node_id("not there yet");
+        lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+        let said = lab.run();
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
+        let pods = lab.scheduler.world().pods();
+        let row = pods.get(pods.find(PodUid(7)).expect("known"));
+        assert_eq!(row.nominated(), is_on.then_some(node));
+    }
+}
+
+#[test]
+fn a_nomination_that_goes_makes_room_for_equals_and_lower() {
+    let mut lab = Lab::new();
+    let node = lab.scheduler.node_id("n1");
+    lab.pod(7, pod("2", 5));
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    lab.pod(8, pod("2", 5));
+    lab.pod(9, pod("2", 6));
+    lab.run();
+    lab.scheduler.on_nomination(PodUid(7), None, 0);
+    let standings = [8, 9].map(|uid| lab.standing(uid));
+    assert_eq!(standings, [Some(Standing::Backoff), Some(Standing::Unschedulable)]);
+}
+
+#[test]
+fn a_rejection_before_the_queue_is_told_once_and_withdrawn() {
+    let gates = FeatureGates {
+        scheduler_async_api_calls: true,
+        scheduler_pre_enqueue_pod_status: true,
+        ..FeatureGates::default()
+    };
+    let mut lab = Lab::with(gates);
+    lab.first.set(|script| script.closed = Some("waiting for a claim"));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7: waiting for a claim"]);
+    lab.answer(Ok(()));
+    let event = crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD };
+    lab.scheduler.on_object(event, "", "fast", 0);
+    assert_eq!(lab.run(), [""; 0], "the same message");
+    lab.first.set(|script| script.closed = Some("waiting for another"));
+    lab.scheduler.on_object(event, "", "fast", 0);
+    assert_eq!(lab.run(), ["7: waiting for another"]);
+    lab.answer(Ok(()));
+    lab.first.set(|script| script.closed = Some(""));
+    lab.scheduler.on_object(event, "", "fast", 0);
+    assert_eq!(lab.run(), [""; 0], "an empty message says nothing");
+    assert_eq!(lab.standing(7), Some(Standing::Gated));
+    lab.first.set(|script| script.closed = None);
+    lab.scheduler.on_object(event, "", "fast", 0);
+    assert_eq!(lab.run(), ["7: -"], "withdrawn; the binding is lined up behind it");
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+}
+
+#[test]
+fn a_rejection_before_the_queue_is_not_told_without_the_gate() {
+    let mut lab = Lab::new();
+    lab.first.set(|script| script.closed = Some("waiting for a claim"));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), [""; 0]);
+}

@@ -1,0 +1,97 @@
+//! What the scheduler wants done at the API.
+
+use std::sync::Arc;
+
+use crate::framework::points::Nomination;
+use crate::ids::{NodeId, PodUid};
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiCall {
+    /// `POST pods/binding`.
+    Bind {
+        /// The pod.
+        pod: PodUid,
+        /// The node.
+        node: NodeId,
+    },
+    /// `PATCH pods/status`.
+    PatchStatus(StatusPatch),
+    /// `DELETE pods`: the pod makes room for another.
+    DeletePod {
+        /// The pod.
+        pod: PodUid,
+    },
+}
+
+#[cfg(test)]
+impl ApiCall {
+    /// `7 -> n1`, `7: <message>`, `7 ~ n1` for a nomination, `7 ~` for none, `7 x` for a deletion.
+    pub(super) fn text(&self, world: &crate::world::World) -> String {
+        match self {
+            ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, world.node_name(*node)),
+            ApiCall::DeletePod { pod } => format!("{} x", pod.0),
+            ApiCall::PatchStatus(patch) => {
+                let nomination = match patch.nomination {
+                    Nomination::Keep => String::new(),
+                    Nomination::Clear => " ~".to_owned(),
+                    Nomination::Node(node) => format!(" ~ {}", world.node_name(node)),
+                };
+                let condition = match &patch.condition {
+                    None => String::new(),
+                    Some(ConditionChange::False { message, .. }) => format!(": {message}"),
+                    Some(ConditionChange::Withdraw) => ": -".to_owned(),
+                };
+                format!("{}{nomination}{condition}", patch.pod.0)
+            }
+        }
+    }
+}
+
+/// What a patch of a pod's status says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusPatch {
+    /// The pod.
+    pub pod: PodUid,
+    /// What becomes of condition `PodScheduled`; it stays when absent.
+    pub condition: Option<ConditionChange>,
+    /// What becomes of `nominatedNodeName`.
+    pub nomination: Nomination,
+}
+
+/// What becomes of condition `PodScheduled`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConditionChange {
+    /// Its status is `False`.
+    False {
+        /// `reason`.
+        reason: ConditionReason,
+        /// `message`.
+        message: Arc<str>,
+    },
+    /// What was said before does not hold any more.
+    Withdraw,
+}
+
+/// Why a pod is not scheduled, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionReason {
+    /// No node fits, or a plugin refused.
+    Unschedulable,
+    /// Something failed.
+    SchedulerError,
+    /// A PreEnqueue plugin holds the pod back (KEP-5501).
+    NotReadyForScheduling,
+}
+
+impl ConditionReason {
+    /// As the API writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ConditionReason::Unschedulable => "Unschedulable",
+            ConditionReason::SchedulerError => "SchedulerError",
+            ConditionReason::NotReadyForScheduling => "NotReadyForScheduling",
+        }
+    }
+}

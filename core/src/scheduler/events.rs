@@ -1,0 +1,354 @@
+//! What the watch says, and which waiting pods it may help.
+//!
+//! Upstream: eventhandlers.go; framework/events.go for what a change is called.
+
+use std::sync::Arc;
+
+use super::{PodUpdate, Scheduler};
+use crate::class::PodClass;
+use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::input::NodeInput;
+use crate::input::storage::{StorageInput, StorageKey, StorageKind};
+use crate::pods::PodState;
+use crate::queue::event::{
+    ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Action, ClusterEvent, Event, EventObject, EventResource,
+    NodeState, PodFacts,
+};
+use crate::queue::{QueuedPod, Scope};
+use crate::resources::{Amounts, ResourceKind};
+
+impl Scheduler {
+    /// A node was added or changed.
+    pub fn on_node(&mut self, node: &NodeInput, now_ns: u64) {
+        let shown = self.shows_nodes().then(|| Arc::new(node.clone()));
+        self.update_node(node, shown, now_ns);
+    }
+
+    /// A node was added or changed, without a copy of what is shared.
+    pub fn on_shared_node(&mut self, node: &Arc<NodeInput>, now_ns: u64) {
+        let shown = self.shows_nodes().then(|| Arc::clone(node));
+        self.update_node(node, shown, now_ns);
+    }
+
+    /// Some plugin wants to see nodes in full.
+    fn shows_nodes(&self) -> bool {
+        self.parts.iter().any(|parts| parts.hints.shows_nodes())
+    }
+
+    fn update_node(&mut self, node: &NodeInput, shown: Option<Arc<NodeInput>>, now_ns: u64) {
+        self.see(now_ns);
+        let id = self.world.upsert_node(node);
+        let new = Arc::new(NodeState { input: shown, ..NodeState::of(node, &mut self.world) });
+        if self.nodes.len() <= id.index() {
+            self.nodes.resize(id.index() + 1, None);
+        }
+        let old = self.nodes[id.index()].replace(Arc::clone(&new));
+        let actions = match &old {
+            None => vec![Action::ADD],
+            Some(old) => node_changes(old, &new),
+        };
+        for action in actions {
+            self.tell(&Event::node(action, old.clone(), Some(Arc::clone(&new))), Scope::Everyone);
+        }
+        self.serve_requests();
+    }
+
+    /// A node was removed.
+    pub fn on_node_removed(&mut self, name: &str) {
+        let id = self.world.node_id(name);
+        let old = self.nodes.get_mut(id.index()).and_then(Option::take);
+        self.world.remove_node(id);
+        if old.is_some() {
+            self.tell(&Event::node(Action::DELETE, old, None), Scope::Everyone);
+        }
+        self.serve_requests();
+    }
+
+    /// An object of another kind was added, changed or deleted; the world knows its new state.
+    pub fn on_object(&mut self, what: ClusterEvent, namespace: &str, name: &str, now_ns: u64) {
+        self.see(now_ns);
+        let symbols = &mut self.world.vocabulary.symbols;
+        let object = EventObject::Named { namespace: symbols.intern(namespace), name: symbols.intern(name) };
+        self.tell(&Event { what, object }, Scope::Everyone);
+        self.serve_requests();
+    }
+
+    /// An object of storage was added or changed.
+    pub fn on_storage(&mut self, object: &StorageInput, now_ns: u64) {
+        self.world.upsert_storage(object);
+        let StorageKey { kind, namespace, name } = object.key();
+        let resource = storage_resource(kind);
+        for action in [Action::ADD, Action::UPDATE] {
+            self.on_object(ClusterEvent { resource, action }, &namespace, &name, now_ns);
+        }
+    }
+
+    /// An object of storage was removed.
+    pub fn on_storage_removed(&mut self, key: &StorageKey, now_ns: u64) {
+        self.world.remove_storage(key);
+        let what = ClusterEvent { resource: storage_resource(key.kind), action: Action::DELETE };
+        self.on_object(what, &key.namespace, &key.name, now_ns);
+    }
+
+    /// A pod was added or changed.
+    pub fn on_pod(&mut self, update: PodUpdate, now_ns: u64) {
+        self.see(now_ns);
+        match self.world.pods().find(update.uid) {
+            None => self.add_pod(update),
+            Some(pod) => self.update_pod(pod, update),
+        }
+        if let Some(pod) = self.world.pods().find(update.uid) {
+            let row = self.world.pods_mut().get_mut(pod);
+            row.started_s = update.started_s.unwrap_or(i64::MAX);
+            row.is_preempted = update.is_preempted;
+        }
+        self.serve_requests();
+    }
+
+    fn add_pod(&mut self, update: PodUpdate) {
+        let profile = self.profile_of(update.class);
+        let state = match (update.node, profile) {
+            (Some(_), _) => PodState::Bound,
+            (None, Some(_)) => PodState::Pending,
+            (None, None) => PodState::Foreign,
+        };
+        let pod = self.world.pods_mut().insert(update.uid, update.class, state, update.created_ns);
+        self.counts.enter(state);
+        if let Some(node) = update.node {
+            self.world.place(pod, node);
+            self.tell_came(pod);
+        } else if state == PodState::Pending {
+            self.enqueue(pod);
+        }
+    }
+
+    /// Puts a pod that is ours into the queue.
+    pub(super) fn enqueue(&mut self, pod: PodId) {
+        let queued = self.queued(pod);
+        let now_ns = self.now_ns;
+        self.with_queue(|queue, host| queue.add(queued, now_ns, host));
+    }
+
+    /// Looks afresh at every pod that is on no node; the queue is empty.
+    pub(super) fn admit_all_unplaced(&mut self) {
+        let unplaced = |row: &crate::pods::PodRow| matches!(row.state, PodState::Pending | PodState::Foreign);
+        let pods: Vec<PodId> =
+            self.world.pods().ids().filter(|&pod| unplaced(self.world.pods().get(pod))).collect();
+        for pod in pods {
+            let class = self.world.pods().get(pod).class;
+            if self.profile_of(class).is_some() {
+                self.move_to(pod, PodState::Pending);
+                self.enqueue(pod);
+            } else {
+                self.move_to(pod, PodState::Foreign);
+            }
+        }
+    }
+
+    fn update_pod(&mut self, pod: PodId, update: PodUpdate) {
+        let row = *self.world.pods().get(pod);
+        let Some(node) = update.node else {
+            if row.class != update.class {
+                self.change_class(pod, update.class);
+            }
+            return;
+        };
+        match row.state {
+            PodState::Bound if row.node() == Some(node) => {
+                if row.class != update.class {
+                    self.change_class(pod, update.class);
+                }
+            }
+            PodState::Assumed if row.node() == Some(node) => {
+                if row.class != update.class {
+                    self.replace(pod, update.class, node);
+                }
+                self.confirm(pod);
+            }
+            _ => self.take_elsewhere(pod, update.class, node),
+        }
+    }
+
+    /// The API says that a pod is where we put it.
+    fn confirm(&mut self, pod: PodId) {
+        self.move_to(pod, PodState::Bound);
+        let row = self.world.pods_mut().get_mut(pod);
+        let (uid, was_nominated) = (row.uid, row.nominated().is_some());
+        if was_nominated {
+            self.note_nomination(pod, None);
+        }
+        if !self.bindings.is_empty() {
+            self.on_bound_while_binding(uid);
+        }
+        self.tell_came(pod);
+    }
+
+    /// Somebody else bound it, or bound it elsewhere than we assumed.
+    fn take_elsewhere(&mut self, pod: PodId, class: ClassId, node: NodeId) {
+        let row = *self.world.pods().get(pod);
+        self.queue.delete(pod);
+        self.abandon_binding(row.uid);
+        if row.node().is_some() {
+            let before = self.facts(pod);
+            self.world.displace(pod);
+            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), Scope::Except(row.uid));
+        }
+        self.dispatcher.forget(row.uid);
+        self.note_nomination(pod, None);
+        self.world.pods_mut().get_mut(pod).class = class;
+        self.world.place(pod, node);
+        self.move_to(pod, PodState::Bound);
+        self.tell_came(pod);
+    }
+
+    /// The pod counts by its class: takes it off its node while the class changes.
+    fn replace(&mut self, pod: PodId, class: ClassId, node: NodeId) {
+        self.world.displace(pod);
+        self.world.pods_mut().get_mut(pod).class = class;
+        self.world.place(pod, node);
+    }
+
+    fn change_class(&mut self, pod: PodId, class: ClassId) {
+        let before = self.facts(pod);
+        let row = *self.world.pods().get(pod);
+        match row.node() {
+            Some(node) => self.replace(pod, class, node),
+            None => self.world.pods_mut().get_mut(pod).class = class,
+        }
+        let after = self.facts(pod);
+        let changes = pod_changes(self.world.class(row.class), self.world.class(class));
+        let resource = if row.state == PodState::Pending {
+            EventResource::TargetPod
+        } else {
+            EventResource::AssignedPod
+        };
+        let events: Vec<Event> = changes
+            .into_iter()
+            .map(|action| Event::pod(ClusterEvent { resource, action }, Some(before), Some(after)))
+            .collect();
+        match row.state {
+            PodState::Foreign => {}
+            PodState::Pending => {
+                let queued = self.queued(pod);
+                let now_ns = self.now_ns;
+                self.with_queue(|queue, host| queue.update(queued, &events, now_ns, host));
+            }
+            PodState::Assumed | PodState::Bound => {
+                events.iter().for_each(|event| self.tell(event, Scope::Everyone));
+            }
+        }
+    }
+
+    /// A pod is gone, or has finished: it no longer counts on its node.
+    pub fn on_pod_removed(&mut self, uid: PodUid, now_ns: u64) {
+        self.see(now_ns);
+        let Some(pod) = self.world.pods().find(uid) else { return };
+        let row = *self.world.pods().get(pod);
+        let before = self.facts(pod);
+        self.queue.delete(pod);
+        self.abandon_binding(uid);
+        self.dispatcher.forget(uid);
+        let scope = match (row.node(), row.nominated()) {
+            (Some(_), _) => {
+                self.world.displace(pod);
+                Some(Scope::Everyone)
+            }
+            // Pods of a lower or the same priority had to leave room for it.
+            (None, Some(_)) => Some(Scope::UpToPriority(self.world.class(row.class).priority)),
+            (None, None) => None,
+        };
+        self.note_nomination(pod, None);
+        self.counts.leave(row.state);
+        self.world.pods_mut().remove(pod);
+        if let Some(scope) = scope {
+            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+        }
+        self.serve_requests();
+    }
+
+    #[inline]
+    fn tell_came(&mut self, pod: PodId) {
+        let facts = self.facts(pod);
+        self.tell(&Event::pod(ASSIGNED_POD_ADD, None, Some(facts)), Scope::Everyone);
+    }
+
+    /// Something happened: whom it may help is tried again, and PreBind plugins that wait for it
+    /// are asked.
+    pub(super) fn tell(&mut self, event: &Event, scope: Scope) {
+        let queue = self.queue.counts();
+        if queue.unschedulable + queue.gated + queue.in_flight > 0 {
+            let now_ns = self.now_ns;
+            self.with_queue(|queue, host| queue.on_event(event, scope, now_ns, host));
+        }
+        if !self.bindings.is_empty() {
+            self.tell_pre_binds(event);
+        }
+    }
+
+    /// A pod as hints see it.
+    pub(super) fn facts(&self, pod: PodId) -> PodFacts {
+        let row = self.world.pods().get(pod);
+        PodFacts { uid: row.uid, class: row.class, node: row.node(), nominated: row.nominated() }
+    }
+
+    /// A pod as the queue sees it.
+    pub(super) fn queued(&mut self, pod: PodId) -> QueuedPod {
+        let row = *self.world.pods().get(pod);
+        let profile = self.profile_of(row.class).expect("the pod is ours");
+        let priority = self.world.class(row.class).priority;
+        QueuedPod { pod, uid: row.uid, class: row.class, priority, profile }
+    }
+}
+
+/// What changed of a node, by the names that plugins register for.
+fn node_changes(old: &NodeState, new: &NodeState) -> Vec<Action> {
+    let is_uncordoned = old.is_unschedulable && !new.is_unschedulable;
+    let has_other_amounts =
+        old.allocatable != new.allocatable || old.allocatable_pods != new.allocatable_pods;
+    let changes = [
+        (is_uncordoned, Action::UPDATE_NODE_TAINT),
+        (has_other_amounts, Action::UPDATE_NODE_ALLOCATABLE),
+        (old.labels != new.labels, Action::UPDATE_NODE_LABEL),
+        (old.taints != new.taints, Action::UPDATE_NODE_TAINT),
+        (old.features != new.features, Action::UPDATE_NODE_DECLARED_FEATURE),
+    ];
+    changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect()
+}
+
+/// What changed of a pod, by the names that plugins register for; the general update if it has none.
+fn pod_changes(old: &PodClass, new: &PodClass) -> Vec<Action> {
+    let had_gates = !old.scheduling_gates.is_empty();
+    let changes = [
+        (old.labels != new.labels, Action::UPDATE_POD_LABEL),
+        (has_more(&old.placed, &new.placed), Action::UPDATE_POD_SCALE_DOWN),
+        (has_more(&new.placed, &old.placed), Action::UPDATE_POD_SCALE_UP),
+        (had_gates && new.scheduling_gates.is_empty(), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        (old.tolerations.len() != new.tolerations.len(), Action::UPDATE_POD_TOLERATION),
+    ];
+    let named: Vec<Action> =
+        changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect();
+    if named.is_empty() { vec![Action::UPDATE] } else { named }
+}
+
+/// Whether `one` asks for more of anything than `other`, or for something that `other` does not name.
+fn has_more(one: &Amounts, other: &Amounts) -> bool {
+    let fixed = [ResourceKind::Cpu, ResourceKind::Memory, ResourceKind::EphemeralStorage];
+    let names = |amounts: &Amounts, id| amounts.scalars.iter().any(|&(known, _)| known == id);
+    fixed.iter().any(|&kind| one.get(kind) > other.get(kind))
+        || one
+            .scalars
+            .iter()
+            .any(|&(id, amount)| !names(other, id) || amount > other.get(ResourceKind::Scalar(id)))
+}
+
+fn storage_resource(kind: StorageKind) -> EventResource {
+    match kind {
+        StorageKind::PersistentVolume => EventResource::PersistentVolume,
+        StorageKind::PersistentVolumeClaim => EventResource::PersistentVolumeClaim,
+        StorageKind::StorageClass => EventResource::StorageClass,
+        StorageKind::CsiNode => EventResource::CsiNode,
+        StorageKind::CsiDriver => EventResource::CsiDriver,
+        StorageKind::CsiStorageCapacity => EventResource::CsiStorageCapacity,
+        StorageKind::VolumeAttachment => EventResource::VolumeAttachment,
+    }
+}

@@ -1,0 +1,92 @@
+//! The way back to the queue: what the pod's status says, and what may bring the pod back.
+//!
+//! Upstream: schedule_one.go `handleSchedulingFailure`.
+
+use std::sync::Arc;
+
+use super::conditions::NO_CONDITION;
+use super::{ApiCall, ConditionReason, Scheduler, StatusPatch};
+use crate::framework::points::{Nomination, Refusal, RefusalCode};
+use crate::ids::PodId;
+use crate::pods::PodState;
+use crate::queue::{PluginNumber, PluginSet};
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    /// Who rejected the pod; nobody when something else failed.
+    pub unschedulable: PluginSet,
+    /// Who rejected it and waits for something to happen.
+    pub pending: PluginSet,
+    /// What its status is to say.
+    pub condition: u32,
+    /// What becomes of its nomination.
+    pub nomination: Nomination,
+}
+
+impl Scheduler {
+    /// An attempt failed: the pod goes back to the queue and its status says why.
+    pub(super) fn fail(&mut self, pod: PodId, failure: Failure) {
+        let now_ns = self.now_ns;
+        let plugins = (failure.unschedulable, failure.pending);
+        self.with_queue(|queue, host| queue.reject(pod, plugins, now_ns, host));
+        let row = *self.world.pods().get(pod);
+        let nomination = match self.after_failure(failure.nomination) {
+            Nomination::Clear if row.nominated().is_none() => Nomination::Keep,
+            Nomination::Node(node) if row.nominated() == Some(node) => Nomination::Keep,
+            other => other,
+        };
+        let is_news = row.condition != failure.condition;
+        if !is_news && nomination == Nomination::Keep {
+            return;
+        }
+        match nomination {
+            Nomination::Keep => {}
+            Nomination::Clear => self.note_nomination(pod, None),
+            Nomination::Node(node) => self.note_nomination(pod, Some(node)),
+        }
+        self.world.pods_mut().get_mut(pod).condition = failure.condition;
+        let condition = is_news.then(|| self.conditions.change(failure.condition));
+        self.dispatcher.enqueue(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
+    }
+
+    /// A plugin refused a pod after a node was found; the pod has left the node.
+    pub(super) fn refuse(&mut self, pod: PodId, plugin: PluginNumber, refusal: &Refusal) {
+        let text: Arc<str> = refusal.reason.text(&self.world.vocabulary).into();
+        let rejected = PluginSet::one(plugin);
+        let (unschedulable, pending) = match refusal.code {
+            RefusalCode::Unschedulable | RefusalCode::UnschedulableAndUnresolvable => {
+                (rejected, PluginSet::NONE)
+            }
+            RefusalCode::Pending => (PluginSet::NONE, rejected),
+            RefusalCode::Error => (PluginSet::NONE, PluginSet::NONE),
+        };
+        let condition = if refusal.code == RefusalCode::Error {
+            self.conditions.id(ConditionReason::SchedulerError, &text)
+        } else {
+            // One node was left, and it is out as well.
+            let message: Arc<str> = format!("0/1 nodes are available: 1 {text}.").into();
+            self.conditions.id(ConditionReason::Unschedulable, &message)
+        };
+        self.fail(pod, Failure { unschedulable, pending, condition, nomination: Nomination::Clear });
+    }
+
+    /// Takes an assumed pod off its node.
+    pub(super) fn forget(&mut self, pod: PodId) {
+        self.world.displace(pod);
+        self.move_to(pod, PodState::Pending);
+        let nominated = self.world.pods().get(pod).nominated();
+        self.note_nomination(pod, nominated);
+    }
+
+    /// Writes a condition, or withdraws the last one, outside an attempt.
+    pub(super) fn write_condition(&mut self, pod: PodId, condition: u32) {
+        debug_assert!(condition == NO_CONDITION || self.conditions.get(condition).is_some());
+        let row = self.world.pods_mut().get_mut(pod);
+        row.condition = condition;
+        let uid = row.uid;
+        let change = Some(self.conditions.change(condition));
+        let patch = StatusPatch { pod: uid, condition: change, nomination: Nomination::Keep };
+        self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+    }
+}

@@ -1,0 +1,54 @@
+//! What becomes of `status.nominatedNodeName`.
+//!
+//! KEP-5278, gate on: written when a pod is about to be held up on its way to a node, overwritten
+//! when another node is meant, never cleared by the scheduler; the API clears it when the pod is
+//! bound. Gate off: cleared after a failed cycle.
+
+use crate::framework::points::Nomination;
+use crate::ids::{NodeId, PodId, PodUid};
+use crate::queue::Scope;
+use crate::queue::event::{ASSIGNED_POD_DELETE, Event};
+
+use super::Scheduler;
+
+impl Scheduler {
+    /// The API says which node a pod is nominated to; whoever wrote it. The node need not exist.
+    pub fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, now_ns: u64) {
+        self.see(now_ns);
+        let Some(pod) = self.world.pods().find(uid) else { return };
+        let row = self.world.pods_mut().get_mut(pod);
+        let is_news = row.see_nominated(node);
+        let row = *row;
+        if !is_news || row.nominated() == node {
+            return;
+        }
+        let before = self.facts(pod);
+        self.note_nomination(pod, node);
+        if row.nominated().is_some() && row.node().is_none() {
+            // Room that was held is free for pods that had to respect it.
+            let scope = Scope::UpToPriority(self.world.class(row.class).priority);
+            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+        }
+    }
+
+    /// The one place where the nominator learns of a pod's nomination.
+    pub(super) fn note_nomination(&mut self, pod: PodId, node: Option<NodeId>) {
+        let row = self.world.pods_mut().get_mut(pod);
+        row.set_nominated(node);
+        let (uid, class) = (row.uid, row.class);
+        match node {
+            Some(node) => self.world.nominate(uid, class, node),
+            None => {
+                self.world.clear_nomination(uid);
+            }
+        }
+    }
+
+    /// What a failed cycle does to the nomination: with the gate on it is never cleared.
+    pub(super) fn after_failure(&self, wanted: Nomination) -> Nomination {
+        match wanted {
+            Nomination::Clear if self.settings.gates.nominated_node_name_for_expectation => Nomination::Keep,
+            other => other,
+        }
+    }
+}

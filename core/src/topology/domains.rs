@@ -1,0 +1,99 @@
+//! Topology keys in use: which domain each row is in.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::Symbol;
+use crate::interner::Vocabulary;
+use crate::snapshot::NodeSnapshot;
+
+/// A topology key in use, or the pseudo key by which every node is its own domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId(u32);
+
+/// The domain of rows whose node lacks the key.
+pub const NO_DOMAIN: u32 = 0;
+
+/// Every node is its own domain, whatever its labels.
+pub const EACH_NODE: KeyId = KeyId(0);
+
+#[derive(Clone, Debug, Default)]
+struct Column {
+    key: Option<Symbol>,
+    domain_of_row: Vec<u32>,
+    /// Numbered from 1 on; a value keeps its number when its nodes leave.
+    domain_of_value: FxHashMap<Symbol, u32>,
+}
+
+impl Column {
+    fn fill(&mut self, nodes: &NodeSnapshot, vocabulary: &Vocabulary) {
+        self.domain_of_row.clear();
+        let Some(key) = self.key else {
+            self.domain_of_row.extend((1..).take(nodes.node_count()));
+            return;
+        };
+        for &labels in &nodes.columns().label_set {
+            let domain = vocabulary.label(labels, key).map_or(NO_DOMAIN, |value| {
+                let next = u32::try_from(self.domain_of_value.len() + 1).expect("fewer than 2^32 domains");
+                *self.domain_of_value.entry(value).or_insert(next)
+            });
+            self.domain_of_row.push(domain);
+        }
+    }
+}
+
+/// One column of domains for each key in use.
+#[derive(Clone, Debug)]
+pub struct Domains {
+    columns: Vec<Column>,
+    by_key: FxHashMap<Symbol, KeyId>,
+}
+
+impl Default for Domains {
+    fn default() -> Self {
+        Domains { columns: vec![Column::default()], by_key: FxHashMap::default() }
+    }
+}
+
+impl Domains {
+    /// The id of a key; its column is filled on first sight.
+    pub fn key(&mut self, key: Symbol, nodes: &NodeSnapshot, vocabulary: &Vocabulary) -> KeyId {
+        if let Some(&id) = self.by_key.get(&key) {
+            return id;
+        }
+        let id = KeyId(u32::try_from(self.columns.len()).expect("few keys"));
+        let mut column = Column { key: Some(key), ..Column::default() };
+        column.fill(nodes, vocabulary);
+        self.columns.push(column);
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// Reads all nodes again.
+    pub fn refill(&mut self, nodes: &NodeSnapshot, vocabulary: &Vocabulary) {
+        for column in &mut self.columns {
+            column.fill(nodes, vocabulary);
+        }
+    }
+
+    /// The domain of each row; [`NO_DOMAIN`] without the key.
+    #[inline]
+    #[must_use]
+    pub fn of_rows(&self, key: KeyId) -> &[u32] {
+        &self.columns[key.0 as usize].domain_of_row
+    }
+
+    /// The domain of a label value.
+    #[must_use]
+    pub fn of_value(&self, key: KeyId, value: Symbol) -> Option<u32> {
+        self.columns[key.0 as usize].domain_of_value.get(&value).copied()
+    }
+
+    /// One more than the highest domain number.
+    #[must_use]
+    pub fn size(&self, key: KeyId) -> usize {
+        let column = &self.columns[key.0 as usize];
+        let domains =
+            if column.key.is_some() { column.domain_of_value.len() } else { column.domain_of_row.len() };
+        domains + 1
+    }
+}

@@ -1,0 +1,100 @@
+use schedlab_workloads::explain::{
+    Difference, NodeReport, PodFacts, RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn, Winner,
+};
+
+use super::render_explain_html;
+
+fn feasible(name: &str, scores: [i64; 2]) -> NodeReport {
+    NodeReport {
+        name: name.to_owned(),
+        feasible: true,
+        total: Some(scores.iter().sum()),
+        weighted: scores.to_vec(),
+        raw: scores.to_vec(),
+        rejections: Vec::new(),
+    }
+}
+
+fn report(nodes: Vec<NodeReport>) -> Report {
+    let column = |plugin: &str| ScoreColumn { plugin: plugin.to_owned(), weight: 1 };
+    Report {
+        schema: SCHEMA,
+        source: "cluster.yaml".to_owned(),
+        pod: PodFacts { namespace: "shop".to_owned(), name: "web".to_owned(), ..PodFacts::default() },
+        node_count: nodes.len(),
+        feasible_count: nodes.iter().filter(|node| node.feasible).count(),
+        feasible_wanted: 100,
+        held_back: None,
+        rejected_as_a_whole: None,
+        message: None,
+        chosen: Some(Winner {
+            node: "n0".to_owned(),
+            total: 110,
+            tied: vec!["n0".to_owned()],
+            runner_up: Some("n1".to_owned()),
+            lead: 10,
+            lead_by_plugin: vec![Difference {
+                plugin: "NodeResourcesFit".to_owned(),
+                chosen: 60,
+                runner_up: 50,
+            }],
+        }),
+        rejected_first: vec![RejectedGroup {
+            plugin: "TaintToleration".to_owned(),
+            reason: "node(s) had </script> in a taint".to_owned(),
+            nodes: 1,
+            unresolvable: 1,
+        }],
+        filters: vec!["TaintToleration".to_owned()],
+        skipped_filters: vec!["NodePorts".to_owned()],
+        scores: vec![column("NodeResourcesFit"), column("ImageLocality")],
+        skipped_scores: Vec::new(),
+        nodes,
+    }
+}
+
+fn small() -> Report {
+    let out = NodeReport {
+        rejections: vec![RejectionReport {
+            plugin: "TaintToleration".to_owned(),
+            code: "UnschedulableAndUnresolvable",
+            reasons: vec!["node(s) had </script> in a taint".to_owned()],
+        }],
+        feasible: false,
+        total: None,
+        weighted: Vec::new(),
+        raw: Vec::new(),
+        name: "n2".to_owned(),
+    };
+    report(vec![feasible("n1", [50, 50]), feasible("n0", [60, 50]), out])
+}
+
+#[test]
+fn the_page_says_who_won_by_what_and_who_is_out() {
+    let page = render_explain_html(&small());
+    for part in
+        ["goes to", "10 points ahead of n1", "Why it won", "TaintToleration", "What keeps nodes out", "+10"]
+    {
+        assert!(page.contains(part), "no {part:?}");
+    }
+    let (first, second) = (page.find(">n0</span>").expect("n0"), page.find(">n1</span>").expect("n1"));
+    assert!(first < second, "the best node stands first");
+}
+
+#[test]
+fn nothing_in_a_name_or_reason_can_end_an_element() {
+    let page = render_explain_html(&small());
+    // The page has two scripts of its own: the data and the code.
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains("\\u003c/script>"));
+}
+
+#[test]
+fn a_large_cluster_keeps_one_page_of_rows_in_the_document() {
+    let nodes = (0..5000).map(|at| feasible(&format!("n{at}"), [60 - i64::from(at > 0), 50])).collect();
+    let page = render_explain_html(&report(nodes));
+    assert!(page.contains("The first 100 of 5,000"));
+    let rows = page.matches("<tr").count();
+    assert!(rows < 150, "{rows} rows");
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+}

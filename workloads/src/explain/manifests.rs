@@ -1,0 +1,202 @@
+//! Objects from files: what `kubectl get -o yaml` or `-o json` prints, in one file or several.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Pod;
+use schedlab_cluster::api::Object;
+use serde_json::Value;
+
+use super::error::ExplainError;
+use crate::executor::quote_quantities;
+use crate::yaml::SyntaxError;
+
+/// An object and where it was written.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// The file.
+    pub path: PathBuf,
+    /// The object.
+    pub object: Object,
+}
+
+/// Reads files, folders of files (`.yaml`, `.yml`, `.json`, also in folders below) and, for `-`,
+/// standard input. An object that is given twice counts once, as it was given last.
+pub fn read_manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, ExplainError> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect_files(path, &mut files)?;
+    }
+    let mut manifests: Vec<Manifest> = Vec::new();
+    let mut known = BTreeMap::new();
+    for path in files {
+        for object in read_objects(&path)? {
+            let mut key = object.key();
+            if key.kind == "Pod" {
+                key.namespace.get_or_insert_with(|| "default".to_owned());
+            }
+            let manifest = Manifest { path: path.clone(), object };
+            // Objects whose names are still to be generated are all different.
+            match known.get(&key).filter(|_| !key.name.is_empty()) {
+                Some(&at) => manifests[at] = manifest,
+                None => {
+                    known.insert(key, manifests.len());
+                    manifests.push(manifest);
+                }
+            }
+        }
+    }
+    Ok(manifests)
+}
+
+/// Reads the one pod of a file. The pod template of a controller (Deployment, Job, ...) will do.
+pub fn read_pod(path: &Path) -> Result<Pod, ExplainError> {
+    let mut objects = read_objects(path)?;
+    let not_one = |found: String| ExplainError::NotOnePod { path: path.to_owned(), found };
+    if objects.len() != 1 {
+        return Err(not_one(format!("{} objects", objects.len())));
+    }
+    let kind = objects[0].kind().to_owned();
+    match objects.remove(0) {
+        Object::Pod(pod) => Ok(*pod),
+        Object::Other(other) => {
+            let spec = other.body.get("spec");
+            let template = spec.and_then(|spec| spec.get("template"));
+            // A CronJob's template is in its job's template.
+            let template = template.or_else(|| spec?.get("jobTemplate")?.get("spec")?.get("template"));
+            let Some(template) = template else { return Err(not_one(format!("a {kind}"))) };
+            let mut pod: Pod = serde_json::from_value(template.clone())
+                .map_err(|error| wrong(path, &format!("{kind}: spec.template"), &error))?;
+            let name = other.metadata.name.as_deref().unwrap_or_default();
+            pod.metadata.namespace = other.metadata.namespace.clone();
+            pod.metadata.generate_name = Some(format!("{name}-"));
+            Ok(pod)
+        }
+        Object::Node(_) => Err(not_one(format!("a {kind}"))),
+    }
+}
+
+fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), ExplainError> {
+    let unreadable = |source| ExplainError::Read { path: path.to_owned(), source };
+    if path == Path::new("-") || !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let before = files.len();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(unreadable)?;
+    entries.sort_unstable();
+    for entry in entries {
+        let is_manifest = matches!(
+            entry.extension().and_then(|extension| extension.to_str()),
+            Some("yaml" | "yml" | "json")
+        );
+        if entry.is_dir() {
+            match collect_files(&entry, files) {
+                Ok(()) | Err(ExplainError::EmptyFolder { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        } else if is_manifest {
+            files.push(entry);
+        }
+    }
+    if files.len() == before {
+        return Err(ExplainError::EmptyFolder { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+fn read_objects(path: &Path) -> Result<Vec<Object>, ExplainError> {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text).map(|_| ())
+    } else {
+        std::fs::read_to_string(path).map(|content| text = content)
+    };
+    read.map_err(|source| ExplainError::Read { path: path.to_owned(), source })?;
+    let documents = parse(&text).map_err(|error| ExplainError::Syntax {
+        path: path.to_owned(),
+        line: error.at.line,
+        column: error.at.column,
+        message: error.message,
+    })?;
+    let mut objects = Vec::new();
+    for (at, document) in documents.into_iter().enumerate() {
+        let place = format!("document {}", at + 1);
+        flatten(document, &place, path, &mut objects)?;
+    }
+    Ok(objects)
+}
+
+/// JSON when it looks like JSON: large exports are read several times faster so.
+fn parse(text: &str) -> Result<Vec<Value>, SyntaxError> {
+    if text.trim_start().starts_with('{') {
+        let documents: Result<Vec<Value>, serde_json::Error> =
+            serde_json::Deserializer::from_str(text).into_iter().collect();
+        return documents.map_err(|error| {
+            let suffix = format!(" at line {} column {}", error.line(), error.column());
+            let message = error.to_string();
+            SyntaxError::new(
+                (error.line() as u64, error.column() as u64),
+                message.strip_suffix(&suffix).unwrap_or(&message),
+            )
+        });
+    }
+    // Exports of large clusters exceed any limit meant for configuration files; they are the
+    // user's own.
+    let options = serde_saphyr::options! {
+        legacy_octal_numbers: true,
+        with_snippet: false,
+        budget: None,
+    };
+    serde_saphyr::from_multiple_with_options(text, options).map_err(|error| SyntaxError::from(&error))
+}
+
+/// An object, or the items of a list.
+fn flatten(
+    mut value: Value,
+    place: &str,
+    path: &Path,
+    objects: &mut Vec<Object>,
+) -> Result<(), ExplainError> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, version) = (text(&value, "kind"), text(&value, "apiVersion"));
+    if kind.is_empty() || version.is_empty() {
+        let missing = if kind.is_empty() { "kind" } else { "apiVersion" };
+        return Err(ExplainError::Object {
+            path: path.to_owned(),
+            place: place.to_owned(),
+            message: format!("no `{missing}`; this is not a Kubernetes object"),
+        });
+    }
+    if let (Some(item_kind), Some(Value::Array(items))) =
+        (kind.strip_suffix("List"), value.get_mut("items").map(Value::take))
+    {
+        for (at, mut item) in items.into_iter().enumerate() {
+            // The items of a typed list need not repeat their kind.
+            if let Value::Object(fields) = &mut item
+                && !item_kind.is_empty()
+            {
+                fields.entry("kind").or_insert_with(|| item_kind.into());
+                fields.entry("apiVersion").or_insert_with(|| version.clone().into());
+            }
+            flatten(item, &format!("{place}, item {}", at + 1), path, objects)?;
+        }
+        return Ok(());
+    }
+    let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
+    let place = format!("{place} ({kind} {name})");
+    quote_quantities(&mut value);
+    objects.push(Object::from_json(value).map_err(|error| wrong(path, &place, &error))?);
+    Ok(())
+}
+
+fn wrong(path: &Path, place: &str, error: &serde_json::Error) -> ExplainError {
+    ExplainError::Object { path: path.to_owned(), place: place.to_owned(), message: error.to_string() }
+}

@@ -1,0 +1,29 @@
+//! Why a pod goes where it goes: every node's verdict and scores, and the choice.
+//!
+//! ```text
+//! manifests ──read──▶ objects ──▶ Subject (a scheduler that knows the cluster, and the pod) ──▶ Report
+//! workload  ──run up to an op──▶ ──┘
+//! ```
+//!
+//! Nothing is decided here: the engine's own `explain` is asked, and plugins appear by the names
+//! that the profile gives them.
+
+mod error;
+mod manifests;
+mod report;
+mod subject;
+mod view;
+mod workload;
+
+pub use error::ExplainError;
+pub use manifests::{Manifest, read_manifests, read_pod};
+pub use report::{
+    Difference, HeldBack, NodeReport, PodFacts, RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn,
+    WholeRejection, Winner,
+};
+pub use subject::Subject;
+pub use view::{Order, View};
+pub use workload::{Workload, from_workload};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use std::path::PathBuf;
+
+use schedlab_cluster::api::Object;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn manifest(value: Value) -> Manifest {
+    Manifest { path: PathBuf::from("cluster.yaml"), object: Object::from_json(value).unwrap() }
+}
+
+fn node(name: &str, cpu: &str) -> Manifest {
+    let allocatable = json!({"cpu": cpu, "memory": "8Gi", "pods": "10"});
+    manifest(json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable},
+    }))
+}
+
+fn pod(name: &str, spec: Value) -> Manifest {
+    manifest(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}))
+}
+
+fn containers(cpu: &str) -> Value {
+    json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}])
+}
+
+fn report(manifests: Vec<Manifest>) -> Report {
+    Subject::from_manifests(manifests, "web", "cluster.yaml").unwrap().explain()
+}
+
+#[test]
+fn the_winner_leads_by_plugin_and_ties_are_named() {
+    let web = || pod("web", json!({"containers": containers("1")}));
+    let answer = report(vec![node("a", "2"), node("b", "8"), node("c", "8"), web()]);
+    let winner = answer.chosen.unwrap();
+    assert_eq!((winner.node.as_str(), winner.tied), ("b", vec!["b".to_owned(), "c".to_owned()]));
+    assert_eq!(winner.runner_up.as_deref(), Some("a"));
+    let sum: i64 = winner.lead_by_plugin.iter().map(|part| part.chosen - part.runner_up).sum();
+    assert_eq!(sum, winner.lead);
+    for node in &answer.nodes {
+        assert_eq!(node.weighted.iter().sum::<i64>(), node.total.unwrap(), "{}", node.name);
+        assert_eq!(node.weighted.len(), answer.scores.len());
+    }
+}
+
+#[test]
+fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
+    let gated = json!({"containers": containers("1"), "schedulingGates": [{"name": "later"}]});
+    let answer = report(vec![node("a", "2"), pod("web", gated)]);
+    assert_eq!(answer.held_back.unwrap().plugin, "SchedulingGates");
+    assert_eq!(answer.chosen.unwrap().node, "a");
+
+    let fields = json!([{"key": "metadata.name", "operator": "In", "values": ["gone"]}]);
+    let terms = json!({"nodeSelectorTerms": [{"matchFields": fields}]});
+    let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}});
+    let answer = report(vec![
+        node("a", "2"),
+        pod("web", json!({"containers": containers("1"), "affinity": affinity})),
+    ]);
+    assert_eq!(
+        answer.message.unwrap(),
+        "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    );
+    assert_eq!(answer.rejected_first[0].plugin, "NodeAffinity");
+}
+
+#[test]
+fn a_pod_that_is_being_deleted_still_takes_room_and_a_finished_one_does_not() {
+    let mut leaving = pod("leaving", json!({"nodeName": "a", "containers": containers("2")}));
+    leaving.object.metadata_mut().deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    let web = pod("web", json!({"containers": containers("1")}));
+    let answer = report(vec![node("a", "2"), leaving, web.clone()]);
+    assert_eq!(answer.feasible_count, 0);
+    let mut done = pod("done", json!({"nodeName": "a", "containers": containers("2")}));
+    if let Object::Pod(pod) = &mut done.object {
+        pod.status = serde_json::from_value(json!({"phase": "Failed"})).unwrap();
+    }
+    assert_eq!(report(vec![node("a", "2"), done, web]).feasible_count, 1);
+}

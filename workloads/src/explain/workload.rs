@@ -1,0 +1,107 @@
+//! The cluster of a scheduler_perf workload at the moment before an op creates its pods.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::Pod;
+use schedlab_cluster::api::{Api, EventKind, WatchedObject};
+use schedlab_cluster::runtime::Bridge;
+use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::scheduler::Scheduler;
+
+use super::error::ExplainError;
+use super::report::PodFacts;
+use super::subject::Subject;
+use crate::executor::{Control, Ending, RunSettings, run_until};
+use crate::ops::{CreatePods, ResolvedOp};
+use crate::resolve::ResolvedWorkload;
+
+/// Which moment of a workload, and which pod.
+#[derive(Clone, Debug)]
+pub struct Workload<'a> {
+    /// The workload.
+    pub workload: &'a ResolvedWorkload,
+    /// The op, from 0, before which the question is asked; the measured one if absent.
+    pub op: Option<usize>,
+    /// The pod, with its file; the first of the op's template if absent.
+    pub pod: Option<(PathBuf, Pod)>,
+}
+
+/// Runs a workload up to an op and asks about the first pod that the op would create.
+pub fn from_workload(
+    question: Workload<'_>,
+    settings: RunSettings,
+    control: Control<'_>,
+) -> Result<Subject, ExplainError> {
+    let workload = question.workload;
+    let (at, op) = chosen_op(workload, question.op)?;
+    let mut stopped = run_until(workload, at, settings, control)?;
+    match &stopped.ending {
+        Ending::Completed => {}
+        Ending::Interrupted => {
+            return Err(stuck(workload, at, "it was interrupted".to_owned()));
+        }
+        Ending::Stuck(why) => return Err(stuck(workload, at, why.clone())),
+    }
+    let mut scheduler =
+        Scheduler::new(EngineSettings::default(), settings.percentage_of_nodes_to_score.unwrap_or(0));
+    let mut bridge = Bridge::default();
+    for event in &stopped.events {
+        bridge.deliver(event, stopped.cluster.as_ref(), &mut scheduler, 0);
+    }
+    if scheduler.world().nodes().node_count() == 0 {
+        let from = format!("{} before op {at}", workload.full_name);
+        return Err(ExplainError::NoNodes { from });
+    }
+    let source = format!("{}, before op {at} (createPods)", workload.full_name);
+    let (pod, namespace) = match question.pod {
+        Some((_, pod)) => {
+            let namespace = pod.metadata.namespace.clone().unwrap_or_else(|| op.namespace.clone());
+            (pod, namespace)
+        }
+        None => {
+            let pod = stopped.first_pod(workload, at, op)?;
+            // What comes with the pod, such as its volume and claim.
+            for event in stopped.news()? {
+                if event.kind == EventKind::Added && matches!(event.object, WatchedObject::Other(_)) {
+                    bridge.deliver(&event, stopped.cluster.as_ref(), &mut scheduler, 0);
+                }
+            }
+            (pod, op.namespace.clone())
+        }
+    };
+    let name =
+        pod.metadata.name.clone().or_else(|| Some(format!("{}*", pod.metadata.generate_name.as_ref()?)));
+    let template = stopped.cluster.pod_template(pod, &namespace)?;
+    let facts = PodFacts::of(&template.input, namespace, name.unwrap_or_default(), None);
+    Ok(Subject::of(scheduler, &template.input, facts, &source))
+}
+
+fn stuck(workload: &ResolvedWorkload, op: usize, why: String) -> ExplainError {
+    ExplainError::Stuck { workload: workload.full_name.clone(), op, why }
+}
+
+/// The op that was asked for; without one, the first createPods that is measured, or else the last.
+fn chosen_op(workload: &ResolvedWorkload, op: Option<usize>) -> Result<(usize, &CreatePods), ExplainError> {
+    let bad = |message: String| ExplainError::Op { workload: workload.full_name.clone(), message };
+    let creates: Vec<(usize, &CreatePods)> = workload
+        .ops
+        .iter()
+        .enumerate()
+        .filter_map(|(at, op)| match op {
+            ResolvedOp::CreatePods(op) => Some((at, op)),
+            _ => None,
+        })
+        .collect();
+    if let Some(wanted) = op {
+        let numbers: Vec<String> = creates.iter().map(|(at, _)| at.to_string()).collect();
+        let found = creates.iter().find(|(at, _)| *at == wanted);
+        return found.copied().ok_or_else(|| {
+            bad(format!("--op {wanted} does not create pods; these do: {}", numbers.join(", ")))
+        });
+    }
+    let start = workload.ops.iter().position(|op| matches!(op, ResolvedOp::StartCollectingMetrics(_)));
+    let is_measured =
+        |(at, op): &&(usize, &CreatePods)| op.collect_metrics || start.is_some_and(|start| start < *at);
+    let found = creates.iter().find(is_measured).or(creates.last());
+    found.copied().ok_or_else(|| bad("no op creates pods; name the pod with --pod-file and --cluster".into()))
+}
