@@ -75,8 +75,10 @@ impl Executor<'_> {
         let api: Arc<dyn Api> = Arc::clone(&self.cluster) as Arc<dyn Api>;
         let scope = PodScope::new(api, namespaces, labels);
         self.meters.set_scope((looks_at == LooksAt::ItsOwn).then_some(scope));
+        // A pod is seen on its node before its binding is counted as a call.
+        self.rest_shortly();
         let before = self.pods_of(namespaces, labels);
-        // What came before has settled; whatever is recorded from here on belongs to this part.
+        // Whatever is recorded from here on belongs to this part.
         let _ = self.meters.take();
         self.collecting = Some(Collecting {
             name: name.to_owned(),
@@ -96,9 +98,9 @@ impl Executor<'_> {
     /// Ends measuring. `created` is how many pods were created in it, if that is known.
     pub(super) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
         let part = self.collecting.take().ok_or(OpError::NotCollecting)?;
+        self.rest_shortly();
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
-        self.rest_shortly();
         self.meters.switch.turn_off();
         let readings = self.meters.take();
         let rows = self.pods_of(&part.namespaces, &part.labels);

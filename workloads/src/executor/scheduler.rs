@@ -197,3 +197,21 @@ enum Applied {
     Now,
     NotYet,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_of_the_configuration_and_gates_reach_the_scheduler() {
+        let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                    podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 40\n";
+        let config = SchedulerConfig::parse("scheduler.yaml", text).unwrap();
+        let gates = FeatureGates { scheduler_async_preemption: false, ..FeatureGates::default() };
+        let settings = scheduler_settings(Some(&config), gates);
+        assert_eq!((settings.initial_backoff_ns, settings.max_backoff_ns), (3_000_000_000, 40_000_000_000));
+        assert_eq!(settings.gates, gates);
+        let default = scheduler_settings(None, FeatureGates::default());
+        assert_eq!((default.initial_backoff_ns, default.max_backoff_ns), (1_000_000_000, 10_000_000_000));
+    }
+}

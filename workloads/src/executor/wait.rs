@@ -141,7 +141,7 @@ impl Executor<'_> {
                 let why = "nothing is left to try and nothing changes the cluster";
                 return Ok(Ending::Stuck(self.diagnosis(&missing, &format!("and never will be: {why}"))));
             }
-            let patience = self.patience(activity);
+            let patience = patience(self.backoff_max, activity);
             if patience < progressed.elapsed() {
                 let why = format!("and none of them was for {} s", patience.as_secs());
                 return Ok(Ending::Stuck(self.diagnosis(&missing, &why)));
@@ -150,18 +150,10 @@ impl Executor<'_> {
         }
     }
 
-    /// How long nothing may be scheduled: longer than backoff and than churn takes to come round.
-    fn patience(&self, activity: Activity) -> Duration {
-        let cycle = match activity {
-            Activity::Endless(cycle) => cycle,
-            Activity::None | Activity::Passing => Duration::ZERO,
-        };
-        PATIENCE_MIN.max(self.backoff_max * 3).max(cycle.min(CYCLE_MAX) * 2)
-    }
-
-    /// Gives the threads a moment to hand in what they recorded.
+    /// Gives the threads a moment to hand in what they recorded, and no more than that: beside
+    /// churn they never rest.
     pub(super) fn rest_shortly(&self) {
-        for _ in 0..20 {
+        for _ in 0..100 {
             if self.runtime.is_quiescent(self.cluster.resource_version()) {
                 return;
             }
@@ -188,6 +180,15 @@ impl Executor<'_> {
     }
 }
 
+/// How long nothing may be scheduled: longer than backoff and than churn takes to come round.
+fn patience(backoff_max: Duration, activity: Activity) -> Duration {
+    let cycle = match activity {
+        Activity::Endless(cycle) => cycle,
+        Activity::None | Activity::Passing => Duration::ZERO,
+    };
+    PATIENCE_MIN.max(backoff_max * 3).max(cycle.min(CYCLE_MAX) * 2)
+}
+
 /// What a wait did not get.
 struct Missing<'a> {
     namespace: &'a str,
@@ -211,5 +212,35 @@ impl Rested {
         }
         self.readings += 1;
         REST_READINGS <= self.readings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_outlasts_backoff_and_a_round_of_churn() {
+        let seconds = Duration::from_secs;
+        let cases = [
+            ("nothing special", seconds(10), Activity::None, seconds(30)),
+            ("a long backoff", seconds(300), Activity::None, seconds(900)),
+            ("quick churn", seconds(10), Activity::Endless(seconds(1)), seconds(30)),
+            ("slow churn", seconds(10), Activity::Endless(seconds(40)), seconds(80)),
+            ("churn of an hour", seconds(10), Activity::Endless(seconds(3600)), seconds(120)),
+        ];
+        for (name, backoff_max, activity, expected) in cases {
+            assert_eq!(patience(backoff_max, activity), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn rest_is_believed_only_after_many_equal_readings() {
+        let mut rested = Rested::default();
+        rested.reading(true, 5);
+        assert!((1..REST_READINGS).all(|_| !rested.reading(true, 5)));
+        assert!(rested.reading(true, 5));
+        assert!(!rested.reading(true, 6), "something changed");
+        assert!(!rested.reading(false, 6), "it is not at rest");
     }
 }

@@ -215,7 +215,10 @@ fn a_wait_for_pods_that_never_fit_ends_with_the_reason() {
     )
     .expect("it runs");
     let Ending::Stuck(why) = outcome.ending else { panic!("{:?}", outcome.ending) };
-    assert!(why.starts_with("2 of 2 pods of namespace \"waiting\" are not scheduled and never will be"), "{why}");
+    assert!(
+        why.starts_with("2 of 2 pods of namespace \"waiting\" are not scheduled and never will be"),
+        "{why}"
+    );
     assert!(why.contains("untolerated taint"), "{why}");
 }
 
