@@ -101,12 +101,17 @@ pub(crate) struct RunArgs {
     /// Run each workload this often; more than one gives an interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
-    /// Feature gates for all workloads, as A=true,B=false; they win over the file's
+    /// Feature gates for all workloads, as A=true,B=false; they win over the file's. Gates that
+    /// upstream knows and that change nothing here are listed in the result
     #[arg(long, value_name = "LIST", default_value = "")]
     pub(crate) feature_gates: String,
     /// Keep verdicts and scores per pod class between decisions
     #[arg(long, value_name = "MODE", value_enum, default_value_t = CacheMode::On)]
     pub(crate) class_cache: CacheMode,
+    /// How pods are counted by topology domain, for spreading and pod affinity: kept as pods come
+    /// and go, or scanned in every cycle as kube-scheduler does it. Decisions are the same
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = CountingMode::Kept)]
+    pub(crate) pod_counting: CountingMode,
     /// Where to write result.json, perf-dash JSON, benchstat text and report.html
     /// [default: schedlab-report; with --json nothing is written unless this is given]
     #[arg(long, value_name = "DIR")]
@@ -137,6 +142,7 @@ impl Default for RunArgs {
             repeat: 1,
             feature_gates: String::new(),
             class_cache: CacheMode::On,
+            pod_counting: CountingMode::Kept,
             out: None,
             json: false,
             enforce_thresholds: false,
@@ -152,6 +158,14 @@ pub(crate) enum CacheMode {
     On,
     /// Computed afresh for every pod
     Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CountingMode {
+    /// Kept as pods come and go
+    Kept,
+    /// Over all pods, in every cycle
+    Scanned,
 }
 
 #[derive(Clone, Debug, Args)]

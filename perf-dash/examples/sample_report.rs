@@ -141,6 +141,7 @@ impl Sketch {
             collector: Some("namespace-1".to_owned()),
             labels: vec!["performance".to_owned(), "short".to_owned()],
             feature_gates: gates(&[("SchedulerAsyncAPICalls", true)]),
+            gates_without_effect: Vec::new(),
             status: Status::Completed,
             message: None,
             nodes: self.nodes,

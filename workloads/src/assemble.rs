@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::executor::{Collected, Ending, Outcome, RunSettings};
+use crate::gates::without_effect;
 use crate::measure::{Latencies, window_for, windows};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
@@ -88,6 +89,7 @@ fn result_of_part(
         collector: middle.as_ref().map(|middle| middle.collected.collector.clone()),
         labels: workload.labels.clone(),
         feature_gates: feature_gates.clone(),
+        gates_without_effect: without_effect(feature_gates),
         status,
         message,
         nodes: last.node_count,

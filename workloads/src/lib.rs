@@ -10,6 +10,7 @@
 //! - [`schema`], [`ops`]: the config file, strictly, with line and column in every error.
 //! - [`params`], [`template`]: `$name` and `{{.Index}}` become values and objects.
 //! - [`labels`], [`resolve`]: which workloads run, and each of them ready to run.
+//! - [`gates`]: feature gates, those that the scheduler has and those that change nothing here.
 //! - [`explain`]: why a pod goes where it goes, as data.
 //! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
 //! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
@@ -20,6 +21,7 @@
 pub mod assemble;
 pub mod executor;
 pub mod explain;
+pub mod gates;
 mod go_duration;
 pub mod labels;
 pub mod measure;

@@ -12,7 +12,7 @@ use crate::source::EmbeddedSource;
 pub const DEFAULT_SUITE: &str = "quick";
 
 /// The names of the built-in suites.
-pub const NAMES: &[&str] = &["quick"];
+pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption"];
 
 macro_rules! embedded {
     ($($path:literal),* $(,)?) => {
@@ -24,6 +24,9 @@ macro_rules! embedded {
 pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
     files: embedded![
         "quick/performance-config.yaml",
+        "affinity/performance-config.yaml",
+        "spreading/performance-config.yaml",
+        "preemption/performance-config.yaml",
         "templates/node-plain.yaml",
         "templates/node-reserved.yaml",
         "templates/node-draining.yaml",
@@ -33,6 +36,14 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "templates/pod-prefers-zone.yaml",
         "templates/pod-requires-zone.yaml",
         "templates/pod-tolerant.yaml",
+        "templates/pod-apart.yaml",
+        "templates/pod-together.yaml",
+        "templates/pod-near.yaml",
+        "templates/pod-spread-hard.yaml",
+        "templates/pod-spread-soft.yaml",
+        "templates/pod-low-priority.yaml",
+        "templates/pod-high-priority.yaml",
+        "templates/service-soft.yaml",
     ],
 };
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, bail};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
     NodeReport, Order, Report, Subject, View, Workload, from_workload, read_manifests, read_pod,
@@ -105,6 +106,7 @@ fn workload(args: &ExplainArgs) -> Result<Subject> {
         percentage_of_nodes_to_score: None,
         seed: args.seed,
         class_cache: ClassCache::On,
+        pod_counting: PodCounting::Kept,
     };
     let registry = Registry::new_in_tree();
     let control = Control {

@@ -1,6 +1,6 @@
 //! `schedlab run`: runs workloads, prints the table, writes the results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,13 @@ use anyhow::{Context, Result, bail};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
+use schedlab_core::topology::PodCounting;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
 use schedlab_workloads::executor::{
     ConfigFile, Control, Ending, Outcome, Progress, RunSettings, run_workload,
 };
+use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::resolve::{
     ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
 };
@@ -25,7 +27,7 @@ use schedlab_workloads::results::{
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::select;
-use crate::args::{CacheMode, RunArgs};
+use crate::args::{CacheMode, CountingMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
     let workloads = select::workloads(&args.select, Some(DEFAULT_LABELS))?;
     let gates = parse_gates(&args.feature_gates)?;
+    check_gates(&gates)?;
     let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
     if let Some(dir) = &out {
         make_writable(dir)?;
@@ -52,16 +55,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some((file, _)) = &scheduler_config {
         to_run.iter_mut().for_each(|workload| workload.scheduler_config = Some(file.clone()));
     }
+    to_run.iter_mut().for_each(|workload| workload.feature_gates.extend(gates.clone()));
     result.skipped = skipped;
     if to_run.is_empty() && result.skipped.len() == broken.len() {
         bail!("{}", broken.join("\n"));
     }
     for (at, workload) in to_run.iter().enumerate() {
         let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, metrics.as_ref());
-        let mut merged = workload.feature_gates.clone();
-        merged.extend(gates.clone());
-        let peak = host::peak_rss_bytes();
-        result.workloads.extend(workload_results(workload, &merged, settings(args), &outcomes, peak));
+        let (gates, peak) = (&workload.feature_gates, host::peak_rss_bytes());
+        result.workloads.extend(workload_results(workload, gates, settings(args), &outcomes, peak));
         if let Some(metrics) = &metrics {
             metrics.publish(&result.workloads);
         }
@@ -110,6 +112,10 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
         class_cache: match args.class_cache {
             CacheMode::On => ClassCache::On,
             CacheMode::Off => ClassCache::Off,
+        },
+        pod_counting: match args.pod_counting {
+            CountingMode::Kept => PodCounting::Kept,
+            CountingMode::Scanned => PodCounting::Scanned,
         },
     }
 }
@@ -177,6 +183,18 @@ fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
         gates.insert(name.trim().to_owned(), value);
     }
     Ok(gates)
+}
+
+/// Names that nobody knows are found out before the first workload runs. Whether gates go together
+/// is not: a workload may set what one of these needs.
+fn check_gates(gates: &BTreeMap<String, bool>) -> Result<()> {
+    for (name, &is_on) in gates {
+        let alone = BTreeMap::from([(name.clone(), is_on)]);
+        if let Err(error @ GatesError::Unknown { .. }) = scheduler_gates(&alone) {
+            bail!("--feature-gates: {error}");
+        }
+    }
+    Ok(())
 }
 
 /// Finds out before the run, not after it, that results cannot be written.
@@ -301,6 +319,12 @@ fn print_summary(result: &RunResult, report: Option<&Path>) {
                 workload.name, threshold.value
             ));
         }
+    }
+    let ignored: BTreeSet<&str> =
+        result.workloads.iter().flat_map(|it| &it.gates_without_effect).map(String::as_str).collect();
+    if !ignored.is_empty() {
+        let names: Vec<&str> = ignored.into_iter().collect();
+        say(&format!("\nFeature gates that change nothing here: {}", names.join(", ")));
     }
     if !result.skipped.is_empty() {
         say(&format!("\n{} workload(s) skipped:", result.skipped.len()));

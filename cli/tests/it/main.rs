@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod explain;
+mod extenders;
 mod interrupt;
 mod lab;
 mod list;

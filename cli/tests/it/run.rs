@@ -82,12 +82,13 @@ fn a_missed_threshold_fails_only_when_enforced() {
 #[test]
 fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
     let folder = Folder::new();
-    let text = config(&format!("{NODES}{PODS}  - opcode: deletePods\n    namespace: namespace-1\n"));
+    let text =
+        config(&format!("{NODES}{PODS}  - opcode: startCollectingProfile\n    type: CPU\n    filePath: a\n"));
     let file = folder.file("performance-config.yaml", text);
     schedlab_in(&folder, &["run", "--config", &file])
         .ends_with(0)
         .says("1 workload(s) skipped:")
-        .says("Case/small: op 2 (deletePods): this opcode is not implemented yet");
+        .says("Case/small: op 2 (startCollectingProfile): this opcode is not implemented yet");
 }
 
 #[test]
@@ -124,4 +125,33 @@ fn a_barrier_waits_for_pods_that_nobody_waited_for() {
     let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
     assert_eq!(result["workloads"][0]["pods"]["scheduled"], 4);
     assert_eq!(result["workloads"][0]["collector"], "namespace-4");
+}
+
+#[test]
+fn feature_gates_of_the_command_line_are_checked_and_listed() {
+    let folder = Folder::new();
+    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}")));
+    let run = |gates: &str| schedlab_in(&folder, &["run", "--config", &file, "--feature-gates", gates]);
+    run("SchedulerAsyncAPICalls=true,OpportunisticBatching=true")
+        .ends_with(0)
+        .says("Feature gates that change nothing here: OpportunisticBatching");
+    run("SchedulerAsyncApiCall=true").ends_with(2).complains(
+        "--feature-gates: unknown feature gate `SchedulerAsyncApiCall` (did you mean `SchedulerAsyncAPICalls`?)",
+    );
+    run("SchedulerPreEnqueuePodStatus=true").ends_with(2).complains(
+        "Case/small: feature gate SchedulerPreEnqueuePodStatus needs SchedulerAsyncAPICalls; switch",
+    );
+}
+
+#[test]
+fn pods_may_be_counted_in_two_ways() {
+    let folder = Folder::new();
+    let run = |counting: &str| {
+        let args = ["run", "--suite", "spreading", "--labels", "short", "--pod-counting", counting];
+        schedlab_in(&folder, &args)
+    };
+    for counting in ["kept", "scanned"] {
+        run(counting).ends_with(0).says("HardSpread/21Nodes_15Pods").says("15/15");
+    }
+    run("guessed").ends_with(2).complains("[possible values: kept, scanned]");
 }

@@ -291,6 +291,14 @@ impl Api for EmbeddedCluster {
     }
 }
 
+impl EmbeddedCluster {
+    /// The pods of a list, without a call: it stands for the informer that a client would have.
+    #[must_use]
+    pub fn pods_now(&self, filter: PodFilter<'_>) -> Vec<PodRow> {
+        rows_in(&self.shared.lock(), filter)
+    }
+}
+
 /// The pods that a filter lets through. Labels are matched once per body.
 fn rows_in(state: &State, filter: PodFilter<'_>) -> Vec<PodRow> {
     let namespace = match filter.namespace {

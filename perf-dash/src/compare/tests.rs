@@ -31,6 +31,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         collector: Some("namespace-2".to_owned()),
         labels: Vec::new(),
         feature_gates: BTreeMap::new(),
+        gates_without_effect: Vec::new(),
         status: Status::Completed,
         message: None,
         nodes: 100,

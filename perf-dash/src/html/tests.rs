@@ -33,6 +33,7 @@ fn workload(name: &str) -> WorkloadResult {
         collector: None,
         labels: vec!["short".to_owned()],
         feature_gates: BTreeMap::new(),
+        gates_without_effect: Vec::new(),
         status: Status::Completed,
         message: None,
         nodes: 500,

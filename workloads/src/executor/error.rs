@@ -1,10 +1,12 @@
 //! What can go wrong while a workload runs.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schedlab_cluster::ApiError;
 use schedlab_cluster::runtime::RuntimeError;
 
+use crate::gates::GatesError;
 use crate::ops::Opcode;
 use crate::resolve::ResolvedWorkload;
 use crate::scheduler_config::ConfigError;
@@ -26,6 +28,16 @@ pub enum ExecuteError {
         opcode: Opcode,
         /// What went wrong.
         source: Box<OpError>,
+    },
+    /// Its feature gates cannot be set.
+    #[error("{file}: {workload}: {source}")]
+    Gates {
+        /// The workload's file.
+        file: PathBuf,
+        /// `TestCase/Workload`.
+        workload: String,
+        /// What is wrong with them.
+        source: GatesError,
     },
     /// The scheduler's configuration cannot be used.
     #[error(transparent)]
@@ -69,6 +81,71 @@ pub enum OpError {
     UnknownNamespace {
         /// The name.
         name: String,
+    },
+    /// A kind that lives in namespaces, and none is named.
+    #[error("{path}: a {kind} lives in a namespace; set `namespace` of this op")]
+    NoNamespace {
+        /// The template's file.
+        path: PathBuf,
+        /// The kind.
+        kind: String,
+    },
+    /// A kind without namespaces, and one is named.
+    #[error("{path}: a {kind} has no namespace; remove `namespace: {name}` from this op")]
+    NeedlessNamespace {
+        /// The template's file.
+        path: PathBuf,
+        /// The kind.
+        kind: String,
+        /// The namespace.
+        name: String,
+    },
+    /// Template and op name different namespaces.
+    #[error("{path}: the object says namespace {own:?}, the op {name:?}; remove it from the template")]
+    OtherNamespace {
+        /// The template's file.
+        path: PathBuf,
+        /// What the object says.
+        own: String,
+        /// What the op says.
+        name: String,
+    },
+    /// A subresource that is not served.
+    #[error("subresource {names:?} cannot be updated here; use resize, status, or none")]
+    Subresource {
+        /// Its name.
+        names: String,
+    },
+    /// Only pods can be resized.
+    #[error("a {kind} has no subresource resize; only a Pod has")]
+    NoResize {
+        /// The kind.
+        kind: String,
+    },
+    /// Two measured parts overlap.
+    #[error("metrics are already collected ({name:?}); stop that with stopCollectingMetrics first")]
+    AlreadyCollecting {
+        /// What is measured.
+        name: String,
+    },
+    /// Nothing is measured.
+    #[error("no metrics are collected; put startCollectingMetrics before this op")]
+    NotCollecting,
+    /// A steady state without a scheduled pod.
+    #[error("no pod at all was scheduled in {duration:?}; make `duration` longer, or see why none fits")]
+    NoSteadyState {
+        /// How long it was tried.
+        duration: Duration,
+    },
+    /// An earlier op failed in the background.
+    #[error("op {index} ({opcode}), in the background: {source}")]
+    Background {
+        /// Which op.
+        index: usize,
+        /// Its opcode.
+        opcode: Opcode,
+        /// What went wrong.
+        source: Box<OpError>,
     },
     /// The op cannot be run yet; whoever selects workloads checks that before.
     #[error("{opcode} is not implemented yet")]

@@ -8,8 +8,14 @@
 //!
 //! Upstream: scheduler_perf/executor.go. A wait that upstream ends by a timeout of ten minutes
 //! ends here as soon as the scheduler is at rest: nothing is left to try, so the pods that are
-//! missing will never be scheduled, and the diagnosis says why.
+//! missing will never be scheduled, and the diagnosis says why. Beside churn it ends when nothing
+//! was scheduled for a while.
 
+mod any;
+mod background;
+mod churn;
+mod collect;
+mod delete;
 mod error;
 mod nodes;
 mod objects;
@@ -17,12 +23,14 @@ mod outcome;
 mod pods;
 mod prefix;
 mod scheduler;
+mod steady;
 mod volumes;
 mod wait;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
@@ -30,11 +38,16 @@ use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::topology::PodCounting;
 
+use crate::gates::scheduler_gates;
 use crate::measure::{BindMeter, CycleMeter, Meters};
 use crate::ops::{CreateNamespaces, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
-use crate::scheduler_config::SchedulerConfig;
+
+use background::Background;
+use collect::Collecting;
+use scheduler::Setup;
 
 pub use error::{ExecuteError, OpError};
 pub(crate) use objects::quote_quantities;
@@ -54,6 +67,8 @@ pub struct RunSettings {
     pub seed: u64,
     /// Whether the class cache is on.
     pub class_cache: ClassCache,
+    /// How pods are counted by topology domain.
+    pub pod_counting: PodCounting,
 }
 
 /// Told how far a workload is. Called often; must be quick.
@@ -113,11 +128,19 @@ pub fn run_workload(
         (file, _) => file.clone(),
     };
     let config = file.as_ref().map(scheduler::read_config).transpose()?;
-    let executor = Executor::start(settings, control, config.as_ref())?;
+    let gates = scheduler_gates(&workload.feature_gates).map_err(|source| ExecuteError::Gates {
+        file: workload.file.clone(),
+        workload: workload.full_name.clone(),
+        source,
+    })?;
+    let mut executor = Executor::start(settings, control, &Setup { config: config.as_ref(), gates })?;
+    executor.declare_features(workload.node_declared_features);
     let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {
         return executor.run(workload);
     };
-    let watcher = scheduler::Watcher::new(&watched, settings, control, executor.runtime.changer());
+    let extenders = config.map(|config| config.extenders).unwrap_or_default();
+    let changer = executor.runtime.changer();
+    let watcher = scheduler::Watcher::new(&watched, extenders, settings, control, changer);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| watcher.run());
         let outcome = executor.run(workload);
@@ -136,6 +159,12 @@ struct Executor<'a> {
     awaited: BTreeMap<String, u64>,
     node_count: u64,
     node_names: u64,
+    /// What every node declares.
+    declared_features: Vec<String>,
+    /// A pod may be in backoff for so long.
+    backoff_max: Duration,
+    background: Background,
+    collecting: Option<Collecting>,
     collected: Vec<Collected>,
 }
 
@@ -143,12 +172,13 @@ impl<'a> Executor<'a> {
     fn start(
         settings: RunSettings,
         control: Control<'a>,
-        config: Option<&SchedulerConfig>,
+        setup: &Setup<'_>,
     ) -> Result<Executor<'a>, ExecuteError> {
         let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
-        let scheduler = scheduler::make(settings, config, control.registry)?;
-        let meters = Meters::default();
         let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
+        let scheduler = scheduler::make(settings, setup, control.registry, &api)?;
+        let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
+        let meters = Meters::default();
         let version = cluster.resource_version();
         let wall = WallSettings { threads: settings.threads };
         let runtime = WallRuntime::start(api, scheduler, version, wall, meters.recorders())?;
@@ -160,8 +190,21 @@ impl<'a> Executor<'a> {
             awaited: BTreeMap::new(),
             node_count: 0,
             node_names: 0,
+            declared_features: Vec::new(),
+            backoff_max,
+            background: Background::default(),
+            collecting: None,
             collected: Vec::new(),
         })
+    }
+
+    /// Upstream: nodedeclaredfeatures/node_declared_features_test.go gives every node so many
+    /// features.
+    /// Differs: there, pods with resources of their own need all of them. Here no pod does: the
+    /// features that pods need are those of the release, and a plugin cannot be taught others.
+    fn declare_features(&mut self, count: Option<i64>) {
+        self.declared_features = (1..=count.unwrap_or(0)).map(|number| format!("Feature{number}")).collect();
+        self.declared_features.sort();
     }
 
     fn run(mut self, workload: &ResolvedWorkload) -> Result<Outcome, ExecuteError> {
@@ -178,6 +221,16 @@ impl<'a> Executor<'a> {
                 break;
             }
         }
+        self.background.end();
+        if let Some(error) = self.background.take_error() {
+            let last = workload.ops.len().saturating_sub(1);
+            return Err(ExecuteError::at(workload, last, workload.ops[last].opcode(), error));
+        }
+        if self.collecting.is_some() && ending != Ending::Completed {
+            let last = workload.ops.len().saturating_sub(1);
+            let at = |source| ExecuteError::at(workload, last, workload.ops[last].opcode(), source);
+            self.stop_collecting(None).map_err(at)?;
+        }
         self.finish(ending)
     }
 
@@ -188,6 +241,12 @@ impl<'a> Executor<'a> {
             ResolvedOp::CreatePods(op) => self.create_pods(op),
             ResolvedOp::Barrier(op) => self.barrier(op),
             ResolvedOp::Sleep(op) => Ok(self.sleep(op.duration)),
+            ResolvedOp::CreateAny(op) => self.create_any(op),
+            ResolvedOp::UpdateAny(op) => self.update_any(op),
+            ResolvedOp::DeletePods(op) => self.delete_pods(index, op),
+            ResolvedOp::Churn(op) => self.churn(index, op),
+            ResolvedOp::StartCollectingMetrics(op) => self.start_collecting_op(op),
+            ResolvedOp::StopCollectingMetrics => self.stop_collecting_op(),
             other => Err(error::OpError::Unsupported { opcode: other.opcode() }),
         }
     }

@@ -31,6 +31,10 @@ impl Executor<'_> {
             };
             self.name_node(&mut node);
             let csi_node = apply_strategy(&op.strategy, &mut node, index);
+            if !self.declared_features.is_empty() {
+                let status = node.status.get_or_insert_default();
+                status.declared_features = Some(self.declared_features.clone());
+            }
             self.cluster.create(Object::Node(Box::new(node)))?;
             if let Some(object) = csi_node {
                 self.cluster.create(Object::Other(Box::new(object)))?;

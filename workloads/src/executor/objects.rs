@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use schedlab_cluster::api::GenericObject;
+use schedlab_cluster::api::{GenericObject, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,6 +23,17 @@ pub(super) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
 /// An object of any other kind from a template.
 pub(super) fn other(value: Value, path: &Path) -> Result<GenericObject, OpError> {
     serde_json::from_value(value).map_err(|error| wrong(path, error.to_string()))
+}
+
+/// An object of whatever kind the template says.
+pub(super) fn any(value: Value, path: &Path) -> Result<Object, OpError> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    match (text("apiVersion"), text("kind")) {
+        ("v1", "Pod") => Ok(Object::Pod(Box::new(pod(value, path)?))),
+        ("v1", "Node") => Ok(Object::Node(Box::new(node(value, path)?))),
+        ("", _) | (_, "") => Err(wrong(path, "an object needs `apiVersion` and `kind`".to_owned())),
+        _ => Ok(Object::Other(Box::new(other(value, path)?))),
+    }
 }
 
 /// The pod of createPods without a template.
@@ -66,11 +77,51 @@ fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &P
         return Err(wrong(path, format!("makes a {made}, but this op creates a {kind}")));
     }
     quote_quantities(&mut value);
+    let (object, known) = read(&value, path)?;
+    let Some(unknown) = unknown_field(&value, &known) else { return Ok(object) };
+    // Upstream reads files with Go's decoder, to which `NodeTaintsPolicy` is `nodeTaintsPolicy`.
+    let mut respelt = value;
+    lower_unknown(&mut respelt, &known);
+    let (object, known) = read(&respelt, path)?;
+    match unknown_field(&respelt, &known) {
+        Some(_) => Err(wrong(path, format!("unknown field {unknown:?} in a {kind}"))),
+        None => Ok(object),
+    }
+}
+
+/// The object, and what of it the API knows.
+fn read<T: Serialize + DeserializeOwned>(value: &Value, path: &Path) -> Result<(T, Value), OpError> {
     let object: T = serde_json::from_value(value.clone()).map_err(|error| wrong(path, error.to_string()))?;
     let known = serde_json::to_value(&object).map_err(|error| wrong(path, error.to_string()))?;
-    match unknown_field(&value, &known) {
-        Some(field) => Err(wrong(path, format!("unknown field {field:?} in a {kind}"))),
-        None => Ok(object),
+    Ok((object, known))
+}
+
+/// Writes the first letter of fields that did not survive into `known` small.
+fn lower_unknown(written: &mut Value, known: &Value) {
+    match (written, known) {
+        (Value::Object(written), Value::Object(known)) => {
+            let unknown: Vec<String> =
+                written.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
+            for name in unknown {
+                let mut letters = name.chars();
+                let small: String =
+                    letters.next().iter().flat_map(|letter| letter.to_lowercase()).chain(letters).collect();
+                if !written.contains_key(&small)
+                    && let Some(value) = written.remove(&name)
+                {
+                    written.insert(small, value);
+                }
+            }
+            for (name, value) in written.iter_mut() {
+                if let Some(inner) = known.get(name) {
+                    lower_unknown(value, inner);
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(known)) => {
+            written.iter_mut().zip(known).for_each(|(value, inner)| lower_unknown(value, inner));
+        }
+        _ => {}
     }
 }
 
@@ -152,9 +203,30 @@ mod tests {
     }
 
     #[test]
+    fn a_field_may_start_with_a_large_letter() {
+        let spread = json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
+            "NodeTaintsPolicy": "Honor", "labelSelector": {"matchLabels": {"App": "a"}}}]);
+        let value = json!({"kind": "Pod", "spec": {"containers": [], "topologySpreadConstraints": spread}});
+        let pod = pod(value, Path::new("pod.yaml")).expect("as upstream reads it");
+        let spread = pod.spec.and_then(|spec| spec.topology_spread_constraints).expect("a constraint");
+        assert_eq!(spread[0].node_taints_policy.as_deref(), Some("Honor"));
+        let labels = spread[0].label_selector.as_ref().and_then(|selector| selector.match_labels.clone());
+        assert_eq!(labels.expect("labels")["App"], "a", "keys of maps stay as they are");
+    }
+
+    #[test]
     fn another_kind_is_refused() {
         let message = node(json!({"kind": "Pod"}), Path::new("n.yaml")).expect_err("not a node").to_string();
         assert_eq!(message, "n.yaml: makes a Pod, but this op creates a Node; correct the template");
+    }
+
+    #[test]
+    fn an_object_without_a_kind_is_refused() {
+        let message = any(json!({"metadata": {"name": "a"}}), Path::new("a.yaml")).expect_err("no kind");
+        assert_eq!(
+            message.to_string(),
+            "a.yaml: an object needs `apiVersion` and `kind`; correct the template"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use schedlab_cluster::api::{Api, ObjectKey, PodFilter, Watch, WatchEvent};
 
 use super::error::{ExecuteError, OpError};
 use super::outcome::Ending;
+use super::scheduler::Setup;
 use super::{Control, Executor, RunSettings};
 use crate::ops::{Completion, CreatePods, Opcode};
 use crate::resolve::ResolvedWorkload;
@@ -35,7 +36,7 @@ pub(crate) fn run_until<'a>(
     settings: RunSettings,
     control: Control<'a>,
 ) -> Result<Stopped<'a>, ExecuteError> {
-    let mut executor = Executor::start(settings, control, None)?;
+    let mut executor = Executor::start(settings, control, &Setup::default())?;
     let cluster = Arc::clone(&executor.cluster);
     let at = |index, error: OpError| {
         ExecuteError::at(

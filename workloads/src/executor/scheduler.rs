@@ -1,17 +1,22 @@
 //! The scheduler a workload runs with: made from its configuration, and changed with it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
+use std::time::Duration;
 
+use schedlab_cluster::Api;
 use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::extender::{as_extenders, build_extenders};
 use schedlab_cluster::runtime::Changer;
 use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::select::TieBreak;
+use schedlab_core::framework::extender::ExtenderConfig;
 use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::{Registry, default_profile};
 use schedlab_core::interner::Vocabulary;
-use schedlab_core::scheduler::Scheduler;
+use schedlab_core::scheduler::{FeatureGates, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
 use super::error::ExecuteError;
@@ -36,12 +41,23 @@ pub(super) fn reread(file: &SchedulerConfigFile, registry: &Registry) -> Schedul
     now.ok().filter(is_usable).unwrap_or_else(|| file.clone())
 }
 
-/// A scheduler that has seen nothing yet.
+/// What a workload says about its scheduler.
+#[derive(Default)]
+pub(super) struct Setup<'a> {
+    /// Its configuration; the default one if absent.
+    pub(super) config: Option<&'a SchedulerConfig>,
+    /// Its feature gates; they go together.
+    pub(super) gates: FeatureGates,
+}
+
+/// A scheduler that has seen nothing yet. Its extenders read the cluster from `api`.
 pub(super) fn make(
     settings: RunSettings,
-    config: Option<&SchedulerConfig>,
+    setup: &Setup<'_>,
     registry: &Registry,
+    api: &Arc<dyn Api>,
 ) -> Result<Scheduler, ExecuteError> {
+    let config = setup.config;
     let parallelism = settings.parallelism.or(config.map(|config| config.parallelism));
     let engine = EngineSettings {
         class_cache: settings.class_cache,
@@ -50,7 +66,7 @@ pub(super) fn make(
         tie_break: TieBreak::Draw,
         seed: settings.seed,
     };
-    let mut world = World::default();
+    let mut world = World::default().counting(settings.pod_counting);
     let profiles = match config {
         Some(config) => profiles(settings, config, registry, &mut world.vocabulary)?,
         None => {
@@ -59,7 +75,26 @@ pub(super) fn make(
             vec![profile]
         }
     };
-    Ok(Scheduler::with_profiles(world, profiles, engine))
+    let mut scheduler =
+        Scheduler::with_settings(world, profiles, engine, scheduler_settings(config, setup.gates))
+            .expect("the gates were checked when they were read");
+    if let Some(config) = config {
+        let extenders = build_extenders(&config.extenders, api)
+            .map_err(|error| ConfigError::Extenders { file: config.file.clone(), error })?;
+        scheduler.set_extenders(as_extenders(&extenders));
+    }
+    Ok(scheduler)
+}
+
+fn scheduler_settings(config: Option<&SchedulerConfig>, gates: FeatureGates) -> SchedulerSettings {
+    let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
+    let Some(config) = config else { return settings };
+    let ns = |seconds: i64| u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000);
+    SchedulerSettings {
+        initial_backoff_ns: ns(config.pod_initial_backoff_s),
+        max_backoff_ns: ns(config.pod_max_backoff_s),
+        ..settings
+    }
 }
 
 /// The profiles of a configuration; what was said on the command line wins over the file.
@@ -69,9 +104,6 @@ fn profiles(
     registry: &Registry,
     vocabulary: &mut Vocabulary,
 ) -> Result<Vec<Profile>, ConfigError> {
-    if !config.extenders.is_empty() {
-        return Err(ConfigError::Extenders { file: config.file.clone() });
-    }
     let mut profiles = config.build(registry, vocabulary)?;
     if let Some(percentage) = settings.percentage_of_nodes_to_score {
         profiles.iter_mut().for_each(|profile| profile.percentage_of_nodes_to_score = percentage);
@@ -82,6 +114,8 @@ fn profiles(
 /// Carries changes of the configuration file to a running scheduler.
 pub(super) struct Watcher<'a> {
     file: &'a SchedulerConfigFile,
+    /// Those the scheduler runs with.
+    extenders: Vec<ExtenderConfig>,
     settings: RunSettings,
     control: Control<'a>,
     changer: Changer,
@@ -91,11 +125,12 @@ pub(super) struct Watcher<'a> {
 impl<'a> Watcher<'a> {
     pub(super) fn new(
         file: &'a SchedulerConfigFile,
+        extenders: Vec<ExtenderConfig>,
         settings: RunSettings,
         control: Control<'a>,
         changer: Changer,
     ) -> Watcher<'a> {
-        Watcher { file, settings, control, changer, stop: AtomicBool::new(false) }
+        Watcher { file, extenders, settings, control, changer, stop: AtomicBool::new(false) }
     }
 
     pub(super) fn stop(&self, watching: &Thread) {
@@ -125,14 +160,58 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    /// Profiles change between binding cycles: while one is under way, the change waits.
     fn apply(&self, config: SchedulerConfig) -> Result<(), ConfigError> {
-        let (settings, registry) = (self.settings, self.control.registry.clone());
-        let applied = self.changer.change(move |scheduler, now_ns| {
-            let profiles = profiles(settings, &config, &registry, scheduler.vocabulary_mut())?;
-            scheduler.set_profiles(profiles, now_ns);
-            Ok(())
-        });
-        // A scheduler that has ended needs no configuration.
-        applied.unwrap_or(Ok(()))
+        if config.extenders != self.extenders {
+            return Err(ConfigError::ExtendersChanged { file: config.file });
+        }
+        let config = Arc::new(config);
+        while !self.stop.load(Ordering::Acquire) {
+            let (settings, registry) = (self.settings, self.control.registry.clone());
+            let config = Arc::clone(&config);
+            let applied = self.changer.change(move |scheduler, now_ns| {
+                if !scheduler.bindings().is_empty() {
+                    return Ok(Applied::NotYet);
+                }
+                let profiles = profiles(settings, &config, &registry, scheduler.vocabulary_mut())?;
+                scheduler.set_profiles(profiles, now_ns);
+                Ok(Applied::Now)
+            });
+            match applied {
+                Some(Ok(Applied::NotYet)) => std::thread::sleep(BINDING_LOOK),
+                Some(Ok(Applied::Now)) => return Ok(()),
+                Some(Err(error)) => return Err(error),
+                // A scheduler that has ended needs no configuration.
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Between two looks whether binding cycles are over.
+const BINDING_LOOK: Duration = Duration::from_millis(1);
+
+/// What became of a change.
+enum Applied {
+    Now,
+    NotYet,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_of_the_configuration_and_gates_reach_the_scheduler() {
+        let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                    podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 40\n";
+        let config = SchedulerConfig::parse("scheduler.yaml", text).unwrap();
+        let gates = FeatureGates { scheduler_async_preemption: false, ..FeatureGates::default() };
+        let settings = scheduler_settings(Some(&config), gates);
+        assert_eq!((settings.initial_backoff_ns, settings.max_backoff_ns), (3_000_000_000, 40_000_000_000));
+        assert_eq!(settings.gates, gates);
+        let default = scheduler_settings(None, FeatureGates::default());
+        assert_eq!((default.initial_backoff_ns, default.max_backoff_ns), (1_000_000_000, 10_000_000_000));
     }
 }

@@ -1,9 +1,10 @@
-//! The PersistentVolume and the claim that createPods gives every pod.
+//! The volume and the claim that a pod of createPods gets, bound to each other from the start.
 //!
-//! Upstream: scheduler_perf/runners.go `CreatePodWithPersistentVolume` (always bound from the
-//! start), executor.go `getCustomVolumeFactory`.
+//! Upstream: runners.go `CreatePodWithPersistentVolume`; executor.go `getCustomVolumeFactory`.
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Pod, Volume};
+use std::path::Path;
+
+use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use serde_json::{Value, json};
 
@@ -11,75 +12,122 @@ use super::error::OpError;
 use super::objects;
 use crate::ops::PodVolumes;
 
-/// Makes volumes and claims from their templates.
-pub(super) struct VolumeMaker {
-    namespace: String,
-    volume: GenericObject,
+/// A claim and its volume, ready to be created.
+pub(super) struct BoundVolume {
     claim: GenericObject,
+    volume: GenericObject,
 }
 
-fn claim_name(index: usize) -> String {
-    format!("pvc-{index}")
-}
-
-/// Gives a pod the claim of its number as its only volume.
-pub(super) fn use_claim(pod: &mut Pod, index: usize) {
-    let source = PersistentVolumeClaimVolumeSource { claim_name: claim_name(index), read_only: None };
-    let volume =
-        Volume { name: "vol".to_owned(), persistent_volume_claim: Some(source), ..Volume::default() };
-    pod.spec.get_or_insert_default().volumes = Some(vec![volume]);
-}
-
-impl VolumeMaker {
-    pub(super) fn new(volumes: &PodVolumes, namespace: &str) -> Result<VolumeMaker, OpError> {
-        let object = |template: &crate::template::ObjectTemplate| {
-            objects::other(template.render_json(&Default::default())?, template.path())
+impl BoundVolume {
+    /// The claim `pvc-<index>` and its volume.
+    pub(super) fn new(volumes: &PodVolumes, namespace: &str, index: u32) -> Result<BoundVolume, OpError> {
+        let claim_name = claim_name(index);
+        // Volumes have no namespace, so their names repeat it.
+        let volume_name = format!("{namespace}-vol-{index}");
+        let render = |template: &crate::template::ObjectTemplate| {
+            Ok::<_, OpError>((template.render_json(&Default::default())?, template.path().to_owned()))
         };
-        Ok(VolumeMaker {
-            namespace: namespace.to_owned(),
-            volume: object(&volumes.volume)?,
-            claim: object(&volumes.claim)?,
+        let (mut claim, claim_path) = render(&volumes.claim)?;
+        set(&mut claim, &["metadata", "name"], json!(claim_name), &claim_path)?;
+        set(&mut claim, &["metadata", "namespace"], json!(namespace), &claim_path)?;
+        set(&mut claim, &["spec", "volumeName"], json!(volume_name), &claim_path)?;
+        set(&mut claim, &["status", "phase"], json!("Bound"), &claim_path)?;
+        let (mut volume, volume_path) = render(&volumes.volume)?;
+        set(&mut volume, &["metadata", "name"], json!(volume_name), &volume_path)?;
+        let reference = json!({
+            "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": claim_name,
+        });
+        set(&mut volume, &["spec", "claimRef"], reference, &volume_path)?;
+        set(&mut volume, &["status", "phase"], json!("Bound"), &volume_path)?;
+        if volume.pointer("/spec/csi").is_some() {
+            set(&mut volume, &["spec", "csi", "volumeHandle"], json!(volume_name), &volume_path)?;
+        } else if volume.pointer("/spec/awsElasticBlockStore").is_some() {
+            let disk = json!(format!("vol-{index}"));
+            set(&mut volume, &["spec", "awsElasticBlockStore", "volumeID"], disk, &volume_path)?;
+        }
+        Ok(BoundVolume {
+            claim: objects::other(claim, &claim_path)?,
+            volume: objects::other(volume, &volume_path)?,
         })
     }
 
-    /// Creates claim and volume of a pod, bound to each other. Statuses are written separately, as
-    /// creation resets them.
-    pub(super) fn create(&mut self, api: &dyn Api, index: usize) -> Result<(), OpError> {
-        let (claim_name, volume_id) = (claim_name(index), format!("vol-{index}"));
-        let volume_name = format!("{}-{volume_id}", self.namespace);
-        let mut claim = self.claim.clone();
-        claim.metadata.name = Some(claim_name.clone());
-        claim.metadata.namespace = Some(self.namespace.clone());
-        section(&mut claim)["volumeName"] = json!(volume_name);
-        let mut volume = self.volume.clone();
-        volume.metadata.name = Some(volume_name.clone());
-        let spec = section(&mut volume);
-        if let Some(csi) = spec.get_mut("csi") {
-            csi["volumeHandle"] = json!(volume_name);
-        } else if let Some(disk) = spec.get_mut("awsElasticBlockStore") {
-            disk["volumeID"] = json!(volume_id);
-        }
-        spec["claimRef"] = json!({
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": self.namespace,
-            "name": claim_name,
-        });
-        for object in [claim, volume] {
-            let made = api.create(Object::Other(Box::new(object)))?;
-            let Object::Other(mut made) = made else { continue };
-            made.body.insert("status".to_owned(), json!({"phase": "Bound"}));
-            api.update_status(Object::Other(made))?;
+    /// Creates both; a status is written on its own, since creation drops it.
+    pub(super) fn create(&self, cluster: &EmbeddedCluster) -> Result<(), OpError> {
+        for object in [&self.claim, &self.volume] {
+            let object = Object::Other(Box::new(object.clone()));
+            cluster.create(object.clone())?;
+            cluster.update_status(object)?;
         }
         Ok(())
     }
 }
 
-/// `spec`, made if it is not there.
-fn section(object: &mut GenericObject) -> &mut Value {
-    let spec = object.body.entry("spec").or_insert_with(|| json!({}));
-    if !spec.is_object() {
-        *spec = json!({});
+/// What the claim of a pod is called.
+pub(super) fn claim_name(index: u32) -> String {
+    format!("pvc-{index}")
+}
+
+/// The pod's volumes: its claim, and nothing else.
+pub(super) fn volumes_of(index: u32) -> Value {
+    json!([{"name": "vol", "persistentVolumeClaim": {"claimName": claim_name(index)}}])
+}
+
+/// Sets a field and makes the objects on the way to it.
+pub(super) fn set(object: &mut Value, fields: &[&str], value: Value, path: &Path) -> Result<(), OpError> {
+    let mut at = object;
+    for field in fields {
+        if at.is_null() {
+            *at = json!({});
+        }
+        let Value::Object(map) = at else {
+            let message = format!("{} is not an object", fields.join("."));
+            return Err(OpError::Object { path: path.to_owned(), message });
+        };
+        at = map.entry(*field).or_insert(Value::Null);
     }
-    spec
+    *at = value;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use schedlab_cluster::api::{ListQuery, ObjectKey};
+    use schedlab_cluster::clock::monotonic_ns;
+
+    use super::*;
+    use crate::template::ObjectTemplate;
+
+    fn template(text: &str) -> Arc<ObjectTemplate> {
+        Arc::new(ObjectTemplate::plain(Path::new("v.yaml"), text.to_owned()))
+    }
+
+    #[test]
+    fn a_claim_and_its_volume_name_each_other_and_are_bound() {
+        let volumes = PodVolumes {
+            volume: template("apiVersion: v1\nkind: PersistentVolume\nspec: {csi: {driver: d}}\n"),
+            claim: template("apiVersion: v1\nkind: PersistentVolumeClaim\n"),
+        };
+        let cluster = EmbeddedCluster::new(Arc::new(monotonic_ns));
+        BoundVolume::new(&volumes, "default", 7).unwrap().create(&cluster).unwrap();
+        let claim = cluster
+            .get(&ObjectKey::namespaced("v1", "PersistentVolumeClaim", "default", "pvc-7"))
+            .unwrap()
+            .into_other()
+            .unwrap();
+        assert_eq!(claim.body["spec"]["volumeName"], "default-vol-7");
+        assert_eq!(claim.body["status"]["phase"], "Bound");
+        let volumes = cluster.list(&ListQuery::all("v1", "PersistentVolume")).unwrap().items;
+        let volume = volumes.into_iter().next().unwrap().into_other().unwrap();
+        assert_eq!(volume.body["spec"]["claimRef"]["name"], "pvc-7");
+        assert_eq!(volume.body["spec"]["csi"]["volumeHandle"], "default-vol-7");
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_shape_is_named() {
+        let mut object = json!({"spec": "text"});
+        let error = set(&mut object, &["spec", "volumeName"], json!("a"), Path::new("c.yaml")).unwrap_err();
+        assert_eq!(error.to_string(), "c.yaml: spec.volumeName is not an object; correct the template");
+    }
 }

@@ -5,19 +5,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use schedlab_cluster::api::{Api, PodFilter};
+use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, PodRow};
 use schedlab_core::input::LabelSelectorInput;
 
 use super::Executor;
+use super::background::Activity;
 use super::error::OpError;
 use super::outcome::Ending;
-use crate::ops::Barrier;
+use crate::ops::{Barrier, Stage};
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
 const POLL: Duration = Duration::from_micros(500);
 /// The scheduler must be found at rest this many times in a row, with nothing changed between,
 /// before a wait is given up.
 const REST_READINGS: u32 = 20;
+/// A wait is given up when nothing was scheduled for this long although the scheduler is not at
+/// rest: churn keeps it busy, or the same attempts fail again and again. Upstream's waits end
+/// after ten minutes, whatever happens.
+const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// Churn that takes longer than this to come round is not waited for.
+const CYCLE_MAX: Duration = Duration::from_secs(60);
+/// Looking may take this part of the time: listing pods holds the lock that the scheduler wants.
+const LOOKING_SHARE: u32 = 4;
 
 impl Executor<'_> {
     pub(super) fn is_interrupted(&self) -> bool {
@@ -37,7 +46,7 @@ impl Executor<'_> {
     }
 
     /// Upstream: a barrier waits for the namespaces it names, or for all that may have unfinished
-    /// pods, and then forgets them.
+    /// pods, and then forgets them; one that waits for attempts forgets nothing.
     pub(super) fn barrier(&mut self, op: &Barrier) -> Result<Ending, OpError> {
         if let Some(name) = op.namespaces.iter().find(|name| !self.awaited.contains_key(*name)) {
             return Err(OpError::UnknownNamespace { name: name.clone() });
@@ -49,49 +58,65 @@ impl Executor<'_> {
         };
         for name in &names {
             let wanted = self.awaited[name];
-            let ending = if op.label_selector.is_empty() {
+            let ending = if op.label_selector.is_empty() && op.stage == Stage::Scheduled {
                 self.wait_scheduled(name, wanted)?
             } else {
-                self.wait_selected(name, &op.label_selector, wanted)?
+                self.wait_selected(name, &op.label_selector, op.stage, wanted)?
             };
             if ending != Ending::Completed {
                 return Ok(ending);
             }
         }
-        for name in &names {
-            self.awaited.remove(name);
+        if op.stage == Stage::Scheduled {
+            for name in &names {
+                self.awaited.remove(name);
+            }
         }
         Ok(Ending::Completed)
     }
 
     /// Waits until `wanted` pods of a namespace are scheduled, whoever created them.
     pub(super) fn wait_scheduled(&self, namespace: &str, wanted: u64) -> Result<Ending, OpError> {
-        self.wait_for(namespace, wanted, || Ok(self.cluster.scheduled_count(namespace)?))
+        self.wait_for((namespace, Stage::Scheduled), wanted, || {
+            Ok(self.cluster.scheduled_count(namespace)?)
+        })
     }
 
     fn wait_selected(
         &self,
         namespace: &str,
         labels: &BTreeMap<String, String>,
+        stage: Stage,
         wanted: u64,
     ) -> Result<Ending, OpError> {
         let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
-        self.wait_for(namespace, wanted, || {
+        // Pods share their conditions, so each distinct list is looked at once.
+        let mut tried: BTreeMap<ConditionSetId, bool> = BTreeMap::new();
+        self.wait_for((namespace, stage), wanted, || {
             let filter = PodFilter { namespace: Some(namespace), labels: Some(&selector) };
-            let rows = self.cluster.pods_in(filter)?.rows;
-            Ok(rows.iter().filter(|row| row.node.is_some()).count() as u64)
+            let mut is_tried = |id| *tried.entry(id).or_insert_with(|| self.has_been_tried(id));
+            let mut is_there =
+                |row: &PodRow| row.node.is_some() || (stage == Stage::Attempted && is_tried(row.conditions));
+            Ok(self.cluster.pods_now(filter).iter().filter(|row| is_there(row)).count() as u64)
         })
+    }
+
+    /// Upstream: util.go `isAttempted`.
+    fn has_been_tried(&self, conditions: ConditionSetId) -> bool {
+        self.cluster.pod_conditions(conditions).iter().any(|condition| &*condition.type_ == "PodScheduled")
     }
 
     fn wait_for(
         &self,
-        namespace: &str,
+        (namespace, stage): (&str, Stage),
         wanted: u64,
-        scheduled: impl Fn() -> Result<u64, OpError>,
+        mut count: impl FnMut() -> Result<u64, OpError>,
     ) -> Result<Ending, OpError> {
         let mut rested = Rested::default();
+        let (mut most, mut progressed) = (0, Instant::now());
         loop {
-            let done = scheduled()?;
+            let look = Instant::now();
+            let done = count()?;
             self.control.progress.pods(done, wanted);
             if done >= wanted {
                 return Ok(Ending::Completed);
@@ -102,17 +127,33 @@ impl Executor<'_> {
             if self.runtime.has_died() {
                 return Err(OpError::Died);
             }
-            let version = self.cluster.resource_version();
-            if rested.reading(self.runtime.is_quiescent(version), version) {
-                return Ok(Ending::Stuck(self.diagnosis(namespace, done, wanted)));
+            if let Some(error) = self.background.take_error() {
+                return Err(error);
             }
-            std::thread::sleep(POLL);
+            let activity = self.background.activity();
+            if most < done || activity == Activity::Passing {
+                (most, progressed) = (done.max(most), look);
+            }
+            let version = self.cluster.resource_version();
+            let is_at_rest = activity == Activity::None && self.runtime.is_quiescent(version);
+            let missing = Missing { namespace, stage, count: wanted - done, wanted };
+            if rested.reading(is_at_rest, version) {
+                let why = "nothing is left to try and nothing changes the cluster";
+                return Ok(Ending::Stuck(self.diagnosis(&missing, &format!("and never will be: {why}"))));
+            }
+            let patience = patience(self.backoff_max, activity);
+            if patience < progressed.elapsed() {
+                let why = format!("and none of them was for {} s", patience.as_secs());
+                return Ok(Ending::Stuck(self.diagnosis(&missing, &why)));
+            }
+            std::thread::sleep(POLL.max(look.elapsed() * LOOKING_SHARE));
         }
     }
 
-    /// Gives the threads a moment to hand in what they recorded.
+    /// Gives the threads a moment to hand in what they recorded, and no more than that: beside
+    /// churn they never rest.
     pub(super) fn rest_shortly(&self) {
-        for _ in 0..20 {
+        for _ in 0..100 {
             if self.runtime.is_quiescent(self.cluster.resource_version()) {
                 return;
             }
@@ -120,12 +161,13 @@ impl Executor<'_> {
         }
     }
 
-    fn diagnosis(&self, namespace: &str, done: u64, wanted: u64) -> String {
-        let mut text = format!(
-            "{} of {wanted} pods of namespace {namespace:?} are not scheduled and never will be: nothing is left \
-             to try and nothing changes the cluster",
-            wanted - done
-        );
+    fn diagnosis(&self, missing: &Missing<'_>, why: &str) -> String {
+        let Missing { namespace, stage, count, wanted } = missing;
+        let what = match stage {
+            Stage::Scheduled => "scheduled",
+            Stage::Attempted => "tried by the scheduler",
+        };
+        let mut text = format!("{count} of {wanted} pods of namespace {namespace:?} are not {what} {why}");
         let Some(status) = self.runtime.status() else { return text };
         for (reason, count) in &status.waiting {
             text.push_str(&format!("\n  {count} pod(s) wait: {reason}"));
@@ -136,6 +178,23 @@ impl Executor<'_> {
         }
         text
     }
+}
+
+/// How long nothing may be scheduled: longer than backoff and than churn takes to come round.
+fn patience(backoff_max: Duration, activity: Activity) -> Duration {
+    let cycle = match activity {
+        Activity::Endless(cycle) => cycle,
+        Activity::None | Activity::Passing => Duration::ZERO,
+    };
+    PATIENCE_MIN.max(backoff_max * 3).max(cycle.min(CYCLE_MAX) * 2)
+}
+
+/// What a wait did not get.
+struct Missing<'a> {
+    namespace: &'a str,
+    stage: Stage,
+    count: u64,
+    wanted: u64,
 }
 
 /// Counts readings in which nothing moved.
@@ -153,5 +212,35 @@ impl Rested {
         }
         self.readings += 1;
         REST_READINGS <= self.readings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_outlasts_backoff_and_a_round_of_churn() {
+        let seconds = Duration::from_secs;
+        let cases = [
+            ("nothing special", seconds(10), Activity::None, seconds(30)),
+            ("a long backoff", seconds(300), Activity::None, seconds(900)),
+            ("quick churn", seconds(10), Activity::Endless(seconds(1)), seconds(30)),
+            ("slow churn", seconds(10), Activity::Endless(seconds(40)), seconds(80)),
+            ("churn of an hour", seconds(10), Activity::Endless(seconds(3600)), seconds(120)),
+        ];
+        for (name, backoff_max, activity, expected) in cases {
+            assert_eq!(patience(backoff_max, activity), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn rest_is_believed_only_after_many_equal_readings() {
+        let mut rested = Rested::default();
+        rested.reading(true, 5);
+        assert!((1..REST_READINGS).all(|_| !rested.reading(true, 5)));
+        assert!(rested.reading(true, 5));
+        assert!(!rested.reading(true, 6), "something changed");
+        assert!(!rested.reading(false, 6), "it is not at rest");
     }
 }

@@ -10,6 +10,7 @@ use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CycleRecorde
 use schedlab_core::cycle::probe::{Mark, Probe};
 use schedlab_core::ids::PodUid;
 
+use super::scope::PodScope;
 use super::windows::Burst;
 use crate::results::{LatencySummary, Stage};
 
@@ -103,6 +104,7 @@ pub struct Meters {
     pub switch: Switch,
     cycles: Shared<Readings>,
     binds: Shared<Readings>,
+    scope: Shared<Option<PodScope>>,
 }
 
 type Shared<T> = Arc<Mutex<T>>;
@@ -125,10 +127,17 @@ impl Meters {
         let binds = BindMeter {
             switch: self.switch.clone(),
             shared: Arc::clone(&self.binds),
+            scope: Arc::clone(&self.scope),
+            covered: Vec::new(),
             start_ns: 0,
             is_on: false,
         };
         (cycles, binds)
+    }
+
+    /// From now on only bindings of these pods count; all of them with `None`.
+    pub fn set_scope(&self, scope: Option<PodScope>) {
+        *lock(&self.scope) = scope;
     }
 
     /// Takes what was recorded since the last time. The threads hand in after each round, so this
@@ -265,8 +274,28 @@ impl CycleRecorder for CycleMeter {
 pub struct BindMeter {
     switch: Switch,
     shared: Shared<Readings>,
+    scope: Shared<Option<PodScope>>,
+    /// Of a batch, the pods in the scope.
+    covered: Vec<(PodUid, u64)>,
     start_ns: u64,
     is_on: bool,
+}
+
+impl BindMeter {
+    fn record(&self, bound: &[(PodUid, u64)], now_ns: u64) {
+        if bound.is_empty() {
+            return;
+        }
+        let mut shared = lock(&self.shared);
+        shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
+        shared.latencies.record(Stage::Bind, now_ns - self.start_ns, bound.len() as u64);
+        // Pods of a batch were mostly created together: equal times are recorded at once.
+        let end_to_end = shared.latencies.of(Stage::EndToEnd);
+        for group in bound.chunk_by(|(_, one), (_, other)| one == other) {
+            let elapsed_ns = now_ns.saturating_sub(group[0].1);
+            end_to_end.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
+        }
+    }
 }
 
 impl BindRecorder for BindMeter {
@@ -278,18 +307,19 @@ impl BindRecorder for BindMeter {
     }
 
     fn binds_ended(&mut self, bound: &[(PodUid, u64)]) {
-        if !self.is_on || bound.is_empty() {
+        if !self.is_on {
             return;
         }
         let now_ns = monotonic_ns();
-        let mut shared = lock(&self.shared);
-        shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
-        shared.latencies.record(Stage::Bind, now_ns - self.start_ns, bound.len() as u64);
-        // Pods of a batch were mostly created together: equal times are recorded at once.
-        let end_to_end = shared.latencies.of(Stage::EndToEnd);
-        for group in bound.chunk_by(|(_, one), (_, other)| one == other) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].1);
-            end_to_end.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
+        let mut covered = std::mem::take(&mut self.covered);
+        match &mut *lock(&self.scope) {
+            None => self.record(bound, now_ns),
+            Some(scope) => {
+                covered.clear();
+                covered.extend(bound.iter().filter(|(pod, _)| scope.covers(*pod)));
+                self.record(&covered, now_ns);
+            }
         }
+        self.covered = covered;
     }
 }

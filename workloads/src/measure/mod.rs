@@ -5,7 +5,9 @@
 //! in eight is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
 mod meter;
+mod scope;
 mod windows;
 
 pub use meter::{BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, Readings, Switch};
+pub use scope::PodScope;
 pub use windows::{Burst, window_for, windows};

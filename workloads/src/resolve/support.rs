@@ -1,16 +1,23 @@
 //! Which workloads can run today. The others are skipped by name, with the reason.
 
 use super::workload::ResolvedWorkload;
-use crate::ops::{Completion, CreatePods, Opcode, ResolvedOp, Stage};
+use crate::ops::{Opcode, ResolvedOp};
+use crate::template::ObjectTemplate;
 
 /// The opcodes there is an executor for.
 pub const SUPPORTED_OPCODES: &[Opcode] = &[
     Opcode::Barrier,
+    Opcode::Churn,
+    Opcode::CreateAny,
     Opcode::CreateNamespaces,
     Opcode::CreateNodes,
     Opcode::CreatePodSets,
     Opcode::CreatePods,
+    Opcode::DeletePods,
     Opcode::Sleep,
+    Opcode::StartCollectingMetrics,
+    Opcode::StopCollectingMetrics,
+    Opcode::UpdateAny,
 ];
 
 /// Why a workload cannot run yet.
@@ -31,9 +38,9 @@ pub fn runnable(workload: &ResolvedWorkload, supported: &[Opcode]) -> Result<(),
     for (op_index, op) in workload.ops.iter().enumerate() {
         let opcode = op.opcode();
         let reason = if supported.contains(&opcode) {
-            unsupported_option(op, workload)
+            templates(op).into_iter().find_map(unsupported_template)
         } else {
-            Some("this opcode is not implemented yet")
+            Some(unsupported_opcode(opcode))
         };
         if let Some(reason) = reason {
             return Err(Unsupported { op_index, opcode, reason });
@@ -42,25 +49,37 @@ pub fn runnable(workload: &ResolvedWorkload, supported: &[Opcode]) -> Result<(),
     Ok(())
 }
 
-fn unsupported_option(op: &ResolvedOp, workload: &ResolvedWorkload) -> Option<&'static str> {
-    match op {
-        ResolvedOp::CreateNodes(_) if workload.node_declared_features.is_some() => {
-            Some("nodes with declared features (numNodeDeclaredFeatures) are not implemented yet")
-        }
-        ResolvedOp::CreatePods(op) => unsupported_pods(op),
-        ResolvedOp::Barrier(op) if op.stage == Stage::Attempted => {
-            Some("stageRequirement Attempted is not implemented yet")
-        }
-        _ => None,
+const NO_DRA: &str = "dynamic resource allocation is not simulated here";
+const NO_POD_GROUPS: &str = "pod groups are not simulated here";
+
+fn unsupported_opcode(opcode: Opcode) -> &'static str {
+    match opcode {
+        Opcode::AllocResourceClaims | Opcode::CreateResourceClaims => NO_DRA,
+        Opcode::CreatePodGroups => NO_POD_GROUPS,
+        _ => "this opcode is not implemented yet",
     }
 }
 
-fn unsupported_pods(op: &CreatePods) -> Option<&'static str> {
+/// What an op makes objects from.
+fn templates(op: &ResolvedOp) -> Vec<&ObjectTemplate> {
     match op {
-        CreatePods { completion: Completion::SteadyState { .. }, .. } => {
-            Some("steadyState is not implemented yet")
-        }
-        CreatePods { signature_batch_size: 2.., .. } => Some("signatureBatchSize is not implemented yet"),
-        _ => None,
+        ResolvedOp::CreateAny(op) => vec![op.template.template()],
+        ResolvedOp::UpdateAny(op) => vec![op.template.template()],
+        ResolvedOp::CreatePods(op) => op.template.iter().map(|template| template.template()).collect(),
+        ResolvedOp::Churn(op) => op.templates.iter().map(AsRef::as_ref).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Objects that nothing here acts upon: pods that need them would wait for ever, or be scheduled
+/// without regard to them.
+fn unsupported_template(template: &ObjectTemplate) -> Option<&'static str> {
+    let starts = |start: &str| template.text().lines().any(|line| line.trim_start().starts_with(start));
+    if starts("apiVersion: resource.k8s.io/") || starts("resourceClaims:") {
+        Some(NO_DRA)
+    } else if starts("kind: PodGroup") || starts("schedulingGroup:") || starts("workloadRef:") {
+        Some(NO_POD_GROUPS)
+    } else {
+        None
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::labels::LabelFilter;
-use crate::ops::{Completion, Opcode, ResolvedOp, Stage};
+use crate::ops::{Completion, ResolvedOp, Stage};
 use crate::source::EmbeddedSource;
 
 const POD: &str = "kind: Pod\nmetadata: {name: 'p-{{.Index}}'}\n";
@@ -19,6 +19,9 @@ fn suite(config: &'static str) -> Result<Suite, WorkloadError> {
         ("t/pod.yaml", POD),
         ("t/broken.yaml", "kind: Pod\nspec: {{if}}\n"),
         ("t/unset.yaml", "kind: Pod\nname: {{.zone}}\n"),
+        ("t/claim.yaml", "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"),
+        ("t/claiming.yaml", "kind: Pod\nspec:\n  resourceClaims: []\n"),
+        ("t/group.yaml", "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\n"),
     ];
     Suite::load(Arc::new(EmbeddedSource { files: files.leak() }), Path::new("s"))
 }
@@ -285,37 +288,39 @@ fn what_cannot_run_yet_says_which_op_and_why() {
     let cases = [
         ("plain pods", "{opcode: createPods, count: 1}", Ok(())),
         ("a barrier", "{opcode: barrier}", Ok(())),
+        ("a barrier on attempts", "{opcode: barrier, stageRequirement: Attempted}", Ok(())),
+        ("a steady state", "{opcode: createPods, count: 1, steadyState: true, duration: 1s}", Ok(())),
+        ("signatures", "{opcode: createPods, count: 1, signatureBatchSize: 10}", Ok(())),
+        ("deletion", "{opcode: deletePods, namespace: n}", Ok(())),
         (
-            "a barrier on attempts",
-            "{opcode: barrier, stageRequirement: Attempted}",
-            Err("op 0 (barrier): stageRequirement Attempted is not implemented yet"),
+            "claims",
+            "{opcode: createAny, templatePath: ../t/claim.yaml, namespace: n}",
+            Err("op 0 (createAny): dynamic resource allocation is not simulated here"),
         ),
         (
-            "volumes",
-            "{opcode: createPods, count: 1, persistentVolumeTemplatePath: ../t/pod.yaml, persistentVolumeClaimTemplatePath: ../t/pod.yaml}",
-            Ok(()),
+            "pods with claims",
+            "{opcode: createPods, count: 1, podTemplatePath: ../t/claiming.yaml}",
+            Err("op 0 (createPods): dynamic resource allocation is not simulated here"),
         ),
         (
-            "a steady state",
-            "{opcode: createPods, count: 1, steadyState: true, duration: 1s}",
-            Err("op 0 (createPods): steadyState is not implemented yet"),
+            "pod groups",
+            "{opcode: createPodGroups, count: 1, namespace: n, templatePath: ../t/pod.yaml}",
+            Err("op 0 (createPodGroups): pod groups are not simulated here"),
         ),
         (
-            "signatures",
-            "{opcode: createPods, count: 1, signatureBatchSize: 10}",
-            Err("op 0 (createPods): signatureBatchSize is not implemented yet"),
+            "a pod group by another way",
+            "{opcode: createAny, templatePath: ../t/group.yaml, namespace: n}",
+            Err("op 0 (createAny): pod groups are not simulated here"),
         ),
         (
-            "deletion",
-            "{opcode: deletePods, namespace: n}",
-            Err("op 0 (deletePods): this opcode is not implemented yet"),
+            "a profile",
+            "{opcode: startCollectingProfile, type: CPU, filePath: cpu.prof}",
+            Err("op 0 (startCollectingProfile): this opcode is not implemented yet"),
         ),
     ];
-    let mut supported = SUPPORTED_OPCODES.to_vec();
-    supported.push(Opcode::StopCollectingMetrics);
     for (name, op, expected) in cases {
         let [workload] = resolve(with_op(op, "{}")).unwrap().try_into().unwrap();
-        let found = runnable(&workload, &supported).map_err(|unsupported| unsupported.to_string());
+        let found = runnable(&workload, SUPPORTED_OPCODES).map_err(|unsupported| unsupported.to_string());
         assert_eq!(found, expected.map_err(String::from), "case: {name}");
     }
 }

@@ -112,6 +112,9 @@ pub struct WorkloadResult {
     pub labels: Vec<String>,
     /// Gates of this workload, test case's and run's merged in.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Those of the gates that upstream knows and that change nothing here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates_without_effect: Vec<String>,
     /// How it ended.
     pub status: Status,
     /// The diagnosis, unless it completed.

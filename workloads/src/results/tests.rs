@@ -20,6 +20,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         collector: Some("namespace-1".to_owned()),
         labels: vec!["performance".to_owned(), "short".to_owned()],
         feature_gates: BTreeMap::from([("SchedulerAsyncAPICalls".to_owned(), true)]),
+        gates_without_effect: Vec::new(),
         status: Status::Completed,
         message: None,
         nodes: 500,

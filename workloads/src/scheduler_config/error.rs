@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schedlab_cluster::extender::ExtenderConfigError;
 use schedlab_core::framework::build::ProfileError;
 
 use crate::schema::SchemaError;
@@ -32,9 +33,17 @@ pub enum ConfigError {
         /// What is wrong.
         error: Box<ProfileError>,
     },
-    /// It names extenders, which a run cannot call.
-    #[error("{file}: `extenders` are not built into `schedlab run` yet; remove them")]
+    /// Its extenders cannot be built.
+    #[error("{file}: {error}")]
     Extenders {
+        /// The file.
+        file: String,
+        /// What is wrong with them.
+        error: ExtenderConfigError,
+    },
+    /// Extenders of a running scheduler are fixed.
+    #[error("{file}: `extenders` cannot change while the scheduler runs; start it again")]
+    ExtendersChanged {
         /// The file.
         file: String,
     },

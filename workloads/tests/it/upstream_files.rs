@@ -27,7 +27,7 @@ const BROKEN_UPSTREAM: [(&str, &str); 2] = [
 ];
 
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
-fn upstream_root() -> Option<PathBuf> {
+pub(crate) fn upstream_root() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/scheduler_perf");
     if root.is_dir() {
         return Some(root);

@@ -1,0 +1,175 @@
+//! What goes on beside the ops: churn, and deletions that nobody waits for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::error::OpError;
+use crate::ops::Opcode;
+
+/// How often a sleeping job looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// When a job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasts {
+    /// By itself.
+    ForAWhile,
+    /// With the workload; it repeats itself after this time.
+    ToTheEnd(Duration),
+}
+
+/// What the jobs may still do to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// Nothing.
+    None,
+    /// Some will end by themselves, and until then they may change anything.
+    Passing,
+    /// All that are left go on to the end; the slowest repeats itself after this time.
+    Endless(Duration),
+}
+
+struct Job {
+    thread: JoinHandle<()>,
+    lasts: Lasts,
+}
+
+/// The jobs of a workload. They are stopped with it.
+#[derive(Default)]
+pub(super) struct Background {
+    jobs: Vec<Job>,
+    stop: Arc<AtomicBool>,
+    error: Arc<Mutex<Option<OpError>>>,
+}
+
+impl Background {
+    /// Starts a job; it is given a flag that tells it to stop.
+    pub(super) fn start(
+        &mut self,
+        (index, opcode): (usize, Opcode),
+        lasts: Lasts,
+        job: impl FnOnce(&AtomicBool) -> Result<(), OpError> + Send + 'static,
+    ) {
+        let (stop, error) = (Arc::clone(&self.stop), Arc::clone(&self.error));
+        let thread = std::thread::spawn(move || {
+            if let Err(source) = job(&stop) {
+                let mut first = error.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(OpError::Background { index, opcode, source: Box::new(source) });
+            }
+        });
+        self.jobs.push(Job { thread, lasts });
+    }
+
+    /// What may still happen.
+    pub(super) fn activity(&self) -> Activity {
+        let running = self.jobs.iter().filter(|job| !job.thread.is_finished());
+        running.fold(Activity::None, |so_far, job| match (so_far, job.lasts) {
+            (Activity::Passing, _) | (_, Lasts::ForAWhile) => Activity::Passing,
+            (Activity::None, Lasts::ToTheEnd(cycle)) => Activity::Endless(cycle),
+            (Activity::Endless(longest), Lasts::ToTheEnd(cycle)) => Activity::Endless(longest.max(cycle)),
+        })
+    }
+
+    /// What went wrong first, if anything did.
+    pub(super) fn take_error(&self) -> Option<OpError> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends all jobs.
+    pub(super) fn end(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        for job in self.jobs.drain(..) {
+            if job.thread.join().is_err() {
+                let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(OpError::Died);
+            }
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Ticks at an interval, as Go's ticker: the first time after one interval, and never to make up
+/// for lost time.
+pub(super) struct Ticker {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Ticker {
+    pub(super) fn every(interval: Duration) -> Ticker {
+        Ticker { next: Instant::now() + interval, interval }
+    }
+
+    pub(super) fn per_second(count: u32) -> Ticker {
+        Ticker::every(Duration::from_secs(1) / count.max(1))
+    }
+
+    /// Waits for the next tick; `false` if it was told to stop before.
+    pub(super) fn wait(&mut self, stop: &AtomicBool) -> bool {
+        loop {
+            if stop.load(Ordering::Acquire) {
+                return false;
+            }
+            let left = self.next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.next = (self.next + self.interval).max(Instant::now());
+                return true;
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHURN: (usize, Opcode) = (3, Opcode::Churn);
+
+    fn until_stopped(stop: &AtomicBool) -> Result<(), OpError> {
+        while !stop.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_job_that_ends_by_itself_outweighs_endless_ones() {
+        let mut background = Background::default();
+        assert_eq!(background.activity(), Activity::None);
+        for seconds in [2, 5, 3] {
+            background.start(CHURN, Lasts::ToTheEnd(Duration::from_secs(seconds)), until_stopped);
+        }
+        assert_eq!(background.activity(), Activity::Endless(Duration::from_secs(5)));
+        background.start(CHURN, Lasts::ForAWhile, until_stopped);
+        assert_eq!(background.activity(), Activity::Passing);
+        background.end();
+        assert_eq!(background.activity(), Activity::None);
+        assert!(background.take_error().is_none());
+    }
+
+    #[test]
+    fn the_first_error_is_kept_with_its_op() {
+        let mut background = Background::default();
+        background.start(CHURN, Lasts::ForAWhile, |_| {
+            Err(OpError::UnknownNamespace { name: "nowhere".to_owned() })
+        });
+        background.end();
+        let error = background.take_error().expect("the job failed").to_string();
+        assert!(error.starts_with("op 3 (churn), in the background: namespace \"nowhere\""), "{error}");
+    }
+
+    #[test]
+    fn a_ticker_stops_when_told() {
+        let mut ticker = Ticker::every(Duration::from_secs(3600));
+        assert!(!ticker.wait(&AtomicBool::new(true)));
+        assert!(Ticker::per_second(1_000_000).wait(&AtomicBool::new(false)));
+    }
+}

@@ -1,0 +1,138 @@
+//! Measuring: from startCollectingMetrics to stopCollectingMetrics, or around one createPods.
+//!
+//! Upstream counts pods of the measured namespaces with the measured labels. So do we, but only
+//! where other pods can be bound meanwhile: looking at each bound pod costs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schedlab_cluster::api::{Api, CallCounts, PodFilter, PodRow};
+use schedlab_cluster::clock::monotonic_ns;
+use schedlab_core::input::LabelSelectorInput;
+
+use super::Executor;
+use super::background::Activity;
+use super::error::OpError;
+use super::outcome::{Collected, Ending};
+use crate::measure::PodScope;
+use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
+
+/// A measured part under way.
+pub(super) struct Collecting {
+    name: String,
+    namespaces: Vec<String>,
+    labels: BTreeMap<String, String>,
+    looks_at: LooksAt,
+    start_ns: u64,
+    calls: CallCounts,
+    attempts: u64,
+    /// Pods of the part that were on a node before.
+    scheduled: u64,
+    /// Pods of the part that were there before.
+    there: u64,
+}
+
+/// Which bindings are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LooksAt {
+    /// All: there are no others than those of the part.
+    All,
+    /// Those of the part.
+    ItsOwn,
+}
+
+impl Executor<'_> {
+    pub(super) fn start_collecting_op(&mut self, op: &StartCollectingMetrics) -> Result<Ending, OpError> {
+        self.start_collecting(&op.name, &op.namespaces, &op.label_selector, LooksAt::ItsOwn)?;
+        Ok(Ending::Completed)
+    }
+
+    pub(super) fn stop_collecting_op(&mut self) -> Result<Ending, OpError> {
+        self.stop_collecting(None)?;
+        Ok(Ending::Completed)
+    }
+
+    /// Starts measuring the pods that a createPods makes.
+    pub(super) fn start_collecting_pods(&mut self, op: &CreatePods) -> Result<(), OpError> {
+        let is_alone = self.background.activity() == Activity::None
+            && self.cluster.pods_now(PodFilter::default()).iter().all(|row| row.node.is_some())
+            && !matches!(op.completion, Completion::SteadyState { .. });
+        let looks_at = if is_alone { LooksAt::All } else { LooksAt::ItsOwn };
+        let namespaces = [op.namespace.clone()];
+        self.start_collecting(&op.namespace, &namespaces, &BTreeMap::new(), looks_at)
+    }
+
+    fn start_collecting(
+        &mut self,
+        name: &str,
+        namespaces: &[String],
+        labels: &BTreeMap<String, String>,
+        looks_at: LooksAt,
+    ) -> Result<(), OpError> {
+        if let Some(running) = &self.collecting {
+            return Err(OpError::AlreadyCollecting { name: running.name.clone() });
+        }
+        let api: Arc<dyn Api> = Arc::clone(&self.cluster) as Arc<dyn Api>;
+        let scope = PodScope::new(api, namespaces, labels);
+        self.meters.set_scope((looks_at == LooksAt::ItsOwn).then_some(scope));
+        // A pod is seen on its node before its binding is counted as a call.
+        self.rest_shortly();
+        let before = self.pods_of(namespaces, labels);
+        // Whatever is recorded from here on belongs to this part.
+        let _ = self.meters.take();
+        self.collecting = Some(Collecting {
+            name: name.to_owned(),
+            namespaces: namespaces.to_vec(),
+            labels: labels.clone(),
+            looks_at,
+            calls: self.cluster.call_counts(),
+            attempts: self.runtime.attempts(),
+            scheduled: count_bound(&before),
+            there: before.len() as u64,
+            start_ns: monotonic_ns(),
+        });
+        self.meters.switch.turn_on();
+        Ok(())
+    }
+
+    /// Ends measuring. `created` is how many pods were created in it, if that is known.
+    pub(super) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
+        let part = self.collecting.take().ok_or(OpError::NotCollecting)?;
+        self.rest_shortly();
+        let calls = self.cluster.call_counts().since(&part.calls).calls;
+        let attempts = self.runtime.attempts() - part.attempts;
+        self.meters.switch.turn_off();
+        let readings = self.meters.take();
+        let rows = self.pods_of(&part.namespaces, &part.labels);
+        let scheduled = match part.looks_at {
+            LooksAt::All => count_bound(&rows).saturating_sub(part.scheduled),
+            // Some may be gone again.
+            LooksAt::ItsOwn => readings.bursts.iter().map(|burst| burst.pods).sum(),
+        };
+        let there = (rows.len() as u64).saturating_sub(part.there);
+        let last_ns = readings.bursts.last().map(|burst| burst.at_ns);
+        self.collected.push(Collected {
+            collector: part.name,
+            start_ns: part.start_ns,
+            end_ns: last_ns.unwrap_or_else(monotonic_ns),
+            created: created.unwrap_or(there).max(scheduled),
+            scheduled,
+            readings,
+            calls,
+            attempts,
+        });
+        Ok(())
+    }
+
+    fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<PodRow> {
+        let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
+        let rows_of = |namespace: &String| {
+            self.cluster.pods_now(PodFilter { namespace: Some(namespace), labels: Some(&selector) })
+        };
+        namespaces.iter().flat_map(rows_of).collect()
+    }
+}
+
+fn count_bound(rows: &[PodRow]) -> u64 {
+    rows.iter().filter(|row| row.node.is_some()).count() as u64
+}

@@ -1,0 +1,102 @@
+//! Runs workloads from text.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::framework::registry::Registry;
+use schedlab_core::topology::PodCounting;
+use schedlab_workloads::executor::{
+    ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
+};
+use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selection, Suite, runnable};
+use schedlab_workloads::source::EmbeddedSource;
+
+pub(crate) const SETTINGS: RunSettings = RunSettings {
+    threads: 1,
+    parallelism: None,
+    percentage_of_nodes_to_score: None,
+    seed: 7,
+    class_cache: ClassCache::On,
+    pod_counting: PodCounting::Kept,
+};
+
+pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {
+    assert_eq!(runnable(workload, SUPPORTED_OPCODES), Ok(()), "{}", workload.full_name);
+    let control = Control {
+        interrupt: &AtomicBool::new(false),
+        progress: &NoProgress,
+        registry: &Registry::new_in_tree(),
+        config_file: ConfigFile::Fixed,
+    };
+    run_workload(workload, settings, control)
+}
+
+/// Templates that the ops of these tests use.
+const TEMPLATES: &[(&str, &str)] = &[
+    (
+        "t/node.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'node-{{.Index}}'}\nstatus:\n  capacity: {cpu: '4', memory: 32Gi, pods: '2'}\n",
+    ),
+    (
+        "t/tainted.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'node-{{.Index}}'}\nspec: {taints: [{key: closed, effect: NoSchedule}]}\nstatus:\n  capacity: {cpu: '4', memory: 32Gi, pods: '110'}\n",
+    ),
+    (
+        "t/open.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'node-{{.Index}}'}\nstatus:\n  capacity: {cpu: '4', memory: 32Gi, pods: '110'}\n",
+    ),
+    (
+        "t/class.yaml",
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: 'class-{{.Index}}-of-{{.Count}}'}\nvalue: 7\n",
+    ),
+    (
+        "t/classed.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\nspec:\n  priorityClassName: class-2-of-3\n  containers: [{name: a, image: i}]\n",
+    ),
+    (
+        "t/blocker.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: 'blocker-{{.Index}}', labels: {type: blocker}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '2'}}}]\n",
+    ),
+    (
+        "t/smaller.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: 'blocker-{{.Index}}', labels: {type: blocker}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
+    ),
+    (
+        "t/waiter.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: waiter-, labels: {type: waiter}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
+    ),
+    ("t/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: churn-}\n"),
+    ("t/kindless.yaml", "metadata: {name: a}\n"),
+    (
+        "t/pv.yaml",
+        "apiVersion: v1\nkind: PersistentVolume\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, csi: {driver: d}}\n",
+    ),
+    (
+        "t/pvc.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {annotations: {pv.kubernetes.io/bind-completed: 'true'}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
+    ),
+];
+
+/// Runs a test case of these ops, one a line, each the inside of a YAML mapping.
+pub(crate) fn run_ops(gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
+    let ops: String =
+        ops.lines().map(str::trim).filter(|op| !op.is_empty()).map(|op| format!("  - {{{op}}}\n")).collect();
+    // Every test case must measure something; this measures nothing.
+    let measured = if ops.contains("ollect") {
+        ""
+    } else {
+        "  - {opcode: startCollectingMetrics, namespaces: [default]}\n  - {opcode: stopCollectingMetrics}\n"
+    };
+    let config = format!(
+        "- name: Case\n  featureGates: {{{gates}}}\n  workloadTemplate:\n{ops}{measured}  workloads:\n  - name: W\n"
+    );
+    let mut files = TEMPLATES.to_vec();
+    files.push(("s/performance-config.yaml", config.leak()));
+    let suite = Suite::load(Arc::new(EmbeddedSource { files: files.leak() }), Path::new("s"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let [workload] =
+        suite.resolve(&Selection::all()).unwrap_or_else(|error| panic!("{error}")).try_into().expect("one");
+    run(&workload, SETTINGS)
+}
