@@ -155,15 +155,15 @@ fn bad_questions_are_refused_with_a_place_and_a_way_out() {
         ("not an object", "a: 1\n", ALL, &["document 1: no `kind`; this is not a Kubernetes object"]),
         (
             "a field of another type",
-            "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: {taints: 3}\n",
+            "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {taints: 3}\n",
             ALL,
-            &["cluster.yaml: document 1 (Node n): "],
+            &["cluster.yaml: document 1 (Node n1): "],
         ),
         (
             "a bad quantity",
-            "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: {cpu: 1x}}}\n- {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}\n",
+            "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 1x}}}\n- {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}\n",
             ALL,
-            &["Node n", "cpu", "1x"],
+            &["Node n1", "cpu", "1x"],
         ),
         (
             "no nodes",
