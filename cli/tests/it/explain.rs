@@ -167,7 +167,7 @@ fn bad_questions_are_refused_with_a_place_and_a_way_out() {
         ),
         (
             "no nodes",
-            "{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: []}\n",
             ALL,
             &["cluster.yaml: there is no node", "kubectl get nodes,pods"],
         ),

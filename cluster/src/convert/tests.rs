@@ -300,7 +300,7 @@ fn volumes_that_scheduling_reads_are_kept() {
         (
             "ephemeral",
             json!({ "ephemeral": {} }),
-            Some(Source::Ephemeral { pod_name: text("p"), pod_uid: text("") }),
+            Some(Source::Ephemeral { pod_name: text("web"), pod_uid: text("") }),
         ),
         ("image", json!({ "image": { "reference": "r" } }), Some(Source::Image { reference: text("r") })),
         ("csi", json!({ "csi": { "driver": "d" } }), Some(Source::Csi { driver: text("d") })),

@@ -21,7 +21,7 @@ use crate::nominations::Nomination;
 use crate::preemption::{
     Candidate, DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible,
 };
-use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits};
+use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
 use crate::world::World;
 
 /// Whether verdicts and scores are kept between cycles.
@@ -364,6 +364,11 @@ impl Engine {
         // The list may have become shorter since the index was set.
         let start = self.next_start % node_count;
         self.sample.clear();
+        // All at once: how much of it a cycle needs varies, and no cycle is to allocate later.
+        self.sample.reserve(word_count(node_count) + 2);
+        self.rows.reserve(wanted.saturating_sub(self.rows.len()));
+        self.totals.reserve(wanted.saturating_sub(self.totals.len()));
+        self.scratch.scores.reserve(wanted.saturating_sub(self.scratch.scores.len()));
         let mut found = 0;
         let mut evaluated = 0;
         for (low, high) in [(start, node_count), (0, start)] {

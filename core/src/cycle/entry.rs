@@ -231,6 +231,8 @@ impl Entry {
         scratch: &mut Scratch,
     ) {
         scratch.rows.clear();
+        // All at once: how many rows come up varies, and no cycle is to allocate later.
+        scratch.rows.reserve(self.node_count);
         for &(word, bits) in sample {
             let word = word as usize;
             // Whole words are scored, so that their best can be kept.
@@ -248,6 +250,8 @@ impl Entry {
         let plan = &self.plan;
         let stride = BLOCK_ROWS * (2 + plan.scaled_scores.len());
         let block_count = rows.len().div_ceil(BLOCK_ROWS);
+        let block_count_max = self.node_count.div_ceil(BLOCK_ROWS);
+        scores.reserve((block_count_max * stride).saturating_sub(scores.len()));
         // What is left over from earlier cycles is overwritten.
         scores.resize(scores.len().max(block_count * stride), 0);
         let blocks = &mut scores[..block_count * stride];

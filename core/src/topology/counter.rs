@@ -6,7 +6,7 @@ use crate::class::labels::LabelSelector;
 use crate::class::selector::RequiredNodeAffinity;
 use crate::class::tolerations::Toleration;
 use crate::ids::{LabelSetId, Symbol};
-use crate::interner::{TaintEffect, Vocabulary};
+use crate::interner::{EMPTY, TaintEffect, Vocabulary};
 use crate::snapshot::NodeSnapshot;
 use crate::snapshot::mask::NodeMask;
 use crate::topology::domains::{Domains, KeyId, NO_DOMAIN};
@@ -176,6 +176,8 @@ pub struct Counter {
     hits: i64,
     /// Rows that count; `None` counts all that have the key.
     eligible: Option<NodeMask>,
+    /// Where nodes without the key count, if they count at all: with those that have it empty.
+    keyless: u32,
     nodes: Vec<u32>,
     domain_count: usize,
     lowest: i32,
@@ -190,6 +192,7 @@ impl Counter {
             counts: Vec::new(),
             hits: 0,
             eligible: None,
+            keyless: NO_DOMAIN,
             nodes: Vec::new(),
             domain_count: 0,
             lowest: 0,
@@ -203,6 +206,10 @@ impl Counter {
         self.counts.resize(domains.size(self.key), 0);
         self.hits = 0;
         let Rule::Spread { nodes: rule, .. } = &self.rule else { return };
+        if rule.keys.is_empty() {
+            // Upstream reads a missing label as an empty one where it does not ask for all keys.
+            self.keyless = domains.of_value(self.key, EMPTY).unwrap_or(NO_DOMAIN);
+        }
         let mut eligible = self.eligible.take().unwrap_or_default();
         eligible.reset(nodes.node_count());
         self.nodes.clear();
@@ -221,6 +228,7 @@ impl Counter {
     /// Adds or takes away a pod's share.
     #[inline]
     pub(super) fn add(&mut self, row: usize, domain: u32, share: Share, sign: i32) {
+        let domain = if domain == NO_DOMAIN { self.keyless } else { domain };
         if domain == NO_DOMAIN || self.eligible.as_ref().is_some_and(|rows| !rows.contains(row)) {
             return;
         }

@@ -12,6 +12,7 @@ use schedlab_core::framework::extend::{Extender as _, Victims};
 use schedlab_core::framework::extender::{ExtenderConfig, ManagedResource};
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::profile::Profile;
+use schedlab_core::plugins::default_binder::DefaultBinder;
 use schedlab_core::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy};
 use schedlab_core::scheduler::Scheduler;
 use schedlab_core::world::World;
@@ -117,7 +118,7 @@ fn an_extender_with_managed_resources_is_asked_about_pods_that_want_them() {
     let ignored: Vec<&str> = ignored_resources(std::slice::from_ref(&config)).collect();
     let fit = NodeResourcesFit::new(ScoringStrategy::least_allocated(), &mut world.vocabulary)
         .ignoring(&ignored, &mut world.vocabulary);
-    let plugins: Vec<(Arc<dyn Plugin>, i64)> = vec![(Arc::new(fit), 1)];
+    let plugins: Vec<(Arc<dyn Plugin>, i64)> = vec![(Arc::new(fit), 1), (Arc::new(DefaultBinder), 0)];
     let profile = Profile::new("default-scheduler", plugins);
     let scheduler = Scheduler::with_profile(world, profile, EngineSettings::default());
     let mut lab = Lab::with(&[config], scheduler);

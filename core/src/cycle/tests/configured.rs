@@ -84,7 +84,8 @@ fn configured_profiles_decide_as_naive_ones() {
     for_each_seed("configured_profiles_decide_as_naive_ones", 1000, |rng| {
         let count = rng.range(0..=20);
         let mut twin = Twin::random(rng, count);
-        let naive = naive_profile(rng);
+        // No argument of a configuration file asks for volumes to be counted.
+        let naive = NaiveProfile { balanced_volumes: false, ..naive_profile(rng) };
         let config = written_down(&naive, &registry);
         let profile =
             build_profile(&registry, &config, &mut twin.world.vocabulary).expect("the lists are sound");

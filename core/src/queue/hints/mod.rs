@@ -7,6 +7,7 @@
 mod default_preemption;
 mod inter_pod_affinity;
 mod node_affinity;
+mod node_declared_features;
 mod node_name;
 mod node_ports;
 mod node_resources_fit;
@@ -64,6 +65,7 @@ fn in_tree(plugin: &str) -> Option<&'static [Registration]> {
         "DefaultPreemption" => default_preemption::EVENTS,
         "InterPodAffinity" => inter_pod_affinity::EVENTS,
         "NodeAffinity" => node_affinity::EVENTS,
+        "NodeDeclaredFeatures" => node_declared_features::EVENTS,
         "NodeName" => node_name::EVENTS,
         "NodePorts" => node_ports::EVENTS,
         "NodeResourcesFit" => node_resources_fit::EVENTS,
