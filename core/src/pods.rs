@@ -162,11 +162,16 @@ impl PodTable {
         self.by_uid.is_empty()
     }
 
-    /// Links a pod into its node's list.
-    pub(crate) fn attach(&mut self, id: PodId, node: NodeId) {
+    /// Makes room for the list of a node.
+    pub(crate) fn know_node(&mut self, node: NodeId) {
         if self.heads.len() <= node.index() {
             self.heads.resize(node.index() + 1, NONE);
         }
+    }
+
+    /// Links a pod into its node's list.
+    pub(crate) fn attach(&mut self, id: PodId, node: NodeId) {
+        self.know_node(node);
         let head = std::mem::replace(&mut self.heads[node.index()], id.0);
         let row = &mut self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is on one node at a time");

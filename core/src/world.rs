@@ -223,6 +223,7 @@ impl World {
     /// Adds a node or takes over its new attributes.
     pub fn upsert_node(&mut self, node: &NodeInput) -> NodeId {
         let (id, upsert) = self.nodes.upsert(node, &mut self.vocabulary);
+        self.pods.know_node(id);
         if upsert == Upsert::Added {
             let row = self.nodes.row_of(id).expect("an added node has a row");
             for pod in self.pods.on_node(id) {
