@@ -117,7 +117,7 @@ fn pod_not_found(manifests: &[Manifest], wanted: &str) -> ExplainError {
         names.iter().filter(|name| name.rsplit('/').next() == Some(short)).take(3).cloned().collect();
     if suggestions.is_empty() {
         let full = if wanted.contains('/') { wanted.to_owned() } else { format!("default/{wanted}") };
-        suggestions = closest_of(&full, names.iter().map(String::as_str), 3);
+        suggestions = closest_of(&full, names.iter().map(String::as_str), 1);
     }
     ExplainError::PodNotFound { wanted: wanted.to_owned(), count: names.len(), suggestions }
 }
