@@ -17,6 +17,14 @@ pub struct Nomination {
     pub priority: i32,
 }
 
+impl Nomination {
+    /// Whether the pod holds room against a pod of this priority. Nobody does so against itself.
+    #[must_use]
+    pub fn holds_against(&self, priority: i32, pod: Option<PodUid>) -> bool {
+        self.priority >= priority && Some(self.pod) != pod
+    }
+}
+
 /// All nominations.
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {

@@ -10,17 +10,14 @@ use crate::cycle::plan::{Plan, Scope, outside_reason};
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
-use crate::cycle::verdict::{FirstRejection, first_rejection, row_fits};
+use crate::cycle::verdict::{FirstRejection, Question, Reserved};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extend::{Extender, Extenders, Verb};
 use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
-use crate::nominations::Nomination;
-use crate::preemption::{
-    Candidate, DryRun, Preemption, PreemptionArgs, Preemptor, potential_rows, why_ineligible,
-};
+use crate::preemption::{Candidate, DryRun, Preemption, PreemptionArgs, potential_rows, why_ineligible};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
 use crate::world::World;
 
@@ -70,6 +67,14 @@ pub struct Pending {
     pub pod: Option<PodUid>,
     /// The node to be tried before all others.
     pub nominated: Option<NodeId>,
+}
+
+impl Pending {
+    /// The row of the nominated node, if that is in the list.
+    #[must_use]
+    pub fn nominated_row(&self, world: &World) -> Option<usize> {
+        world.nodes().row_of(self.nominated?)
+    }
 }
 
 impl From<ClassId> for Pending {
@@ -122,9 +127,8 @@ pub struct Engine {
     sample: Vec<(u32, u64)>,
     rows: Vec<u32>,
     totals: Vec<i64>,
-    /// Rows on which nominated pods hold room against the pod at hand.
-    reserved: NodeMask,
-    has_reserved: bool,
+    /// Of the pod at hand.
+    reserved: Reserved,
     potential: NodeMask,
     dry_run: DryRun,
     extenders: Extenders,
@@ -146,8 +150,7 @@ impl Engine {
             sample: Vec::new(),
             rows: Vec::new(),
             totals: Vec::new(),
-            reserved: NodeMask::default(),
-            has_reserved: false,
+            reserved: Reserved::default(),
             potential: NodeMask::default(),
             dry_run: DryRun::default(),
             extenders: Extenders::new(),
@@ -203,7 +206,7 @@ impl Engine {
             self.entries[at].forget_rows();
         }
         world.scan_pods(pending.class);
-        self.reserve(world, pending);
+        self.reserved.find(world, pending);
         probe.mark(Mark::PreFilter);
         if let Scope::Rejected { .. } = self.entries[at].plan.scope {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
@@ -211,9 +214,9 @@ impl Engine {
         if !self.extenders.is_empty() {
             return self.decide_extended(at, world, profile, pending, probe);
         }
-        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let nominated = pending.nominated_row(world);
         if let Some(row) = nominated
-            && self.fits(at, world, profile, row, pending)
+            && self.question(at, profile, pending).fits(world, row)
         {
             probe.mark(Mark::Filter);
             return Decision::Chosen(Choice { row, evaluated: 1, feasible: 1, ties: 1, via_nominated: true });
@@ -236,12 +239,11 @@ impl Engine {
         let pending = pending.into();
         let at = self.entry_for(pending.class);
         self.entries[at].refresh(world, profile);
-        self.reserve(world, pending);
-        let Engine { entries, reserved, has_reserved, potential, dry_run, draws, settings, .. } = self;
-        let reserved = has_reserved.then_some(&*reserved);
-        let preemptor = Preemptor { profile, plan: &entries[at].plan, pending, reserved };
-        potential_rows(world, preemptor, potential);
-        let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        self.reserved.find(world, pending);
+        let Engine { entries, reserved, potential, dry_run, draws, settings, .. } = self;
+        let question = Question { profile, plan: &entries[at].plan, pending, reserved: reserved.rows() };
+        potential_rows(world, question, potential);
+        let row = pending.nominated_row(world);
         let nominated = row.map(|row| {
             let is_potential = potential.contains(row);
             if is_potential { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
@@ -251,7 +253,7 @@ impl Engine {
         }
         let rows: Vec<u32> = potential.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
         let offset = pick(*settings, draws, rows.len());
-        dry_run.run(world, preemptor, rows, (args, offset))
+        dry_run.run(world, question, rows, (args, offset))
     }
 
     /// The candidate to be taken, by a draw among those that are equally good.
@@ -260,37 +262,9 @@ impl Engine {
         found.taken(nth)
     }
 
-    /// Finds the rows on which nominated pods hold room against the pod.
-    fn reserve(&mut self, world: &World, pending: Pending) {
-        self.has_reserved = false;
-        if world.nominations().is_empty() {
-            return;
-        }
-        let priority = world.class(pending.class).priority;
-        self.reserved.reset(world.nodes().node_count());
-        for (node, nominations) in world.nominations().nodes() {
-            let holds = |it: &Nomination| it.priority >= priority && Some(it.pod) != pending.pod;
-            if let Some(row) = world.nodes().row_of(node)
-                && nominations.iter().any(holds)
-            {
-                self.reserved.insert(row);
-                self.has_reserved = true;
-            }
-        }
-    }
-
-    /// Whether a row passes all filters, with and without the pods nominated to it.
-    fn fits(&self, at: usize, world: &mut World, profile: &Profile, row: usize, pending: Pending) -> bool {
-        let plan = &self.entries[at].plan;
-        if self.has_reserved && self.reserved.contains(row) {
-            let mark = suppose_nominated(world, row, pending);
-            let fits = row_fits(world, profile, plan, pending.class, row);
-            world.undo_to(mark);
-            if !fits {
-                return false;
-            }
-        }
-        row_fits(world, profile, plan, pending.class, row)
+    /// What the pod at hand asks of a row.
+    fn question<'a>(&'a self, at: usize, profile: &'a Profile, pending: Pending) -> Question<'a> {
+        Question { profile, plan: &self.entries[at].plan, pending, reserved: self.reserved.rows() }
     }
 
     fn entry_for(&mut self, class: ClassId) -> usize {
@@ -418,9 +392,9 @@ impl Engine {
         if !entry.plan.live_filters.is_empty() && words[0] != 0 {
             run_filters(world, profile, world.class(entry.class), &entry.plan.live_filters, word, &mut words);
         }
-        if self.has_reserved {
-            for row in BitRows::new(word, words[0] & self.reserved.words()[word]) {
-                if !self.fits(at, world, profile, row, pending) {
+        if let Some(reserved) = self.reserved.rows() {
+            for row in BitRows::new(word, words[0] & reserved.words()[word]) {
+                if !self.question(at, profile, pending).fits(world, row) {
                     words[0] &= !(1 << (row % WORD_BITS));
                 }
             }
@@ -431,7 +405,7 @@ impl Engine {
     /// The nominated node was tried, in vain, and the search did not come by it. Upstream counts
     /// it among the nodes that were looked at.
     fn missed_elsewhere(&self, world: &World, pending: Pending, evaluated: usize) -> bool {
-        let row = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let row = pending.nominated_row(world);
         row.is_some_and(|row| {
             let node_count = world.nodes().node_count();
             (row + node_count - self.next_start % node_count) % node_count >= evaluated
@@ -441,9 +415,9 @@ impl Engine {
     /// Totals alone decide: the best of each word is kept, so that only words that changed are
     /// looked into.
     fn select_by_totals(&mut self, at: usize) -> (usize, usize) {
-        let Engine { entries, sample, draws, settings, has_reserved, .. } = self;
+        let Engine { entries, sample, draws, settings, reserved, .. } = self;
         let entry = &mut entries[at];
-        let live = !entry.plan.live_filters.is_empty() || *has_reserved;
+        let live = !entry.plan.live_filters.is_empty() || reserved.rows().is_some();
         let mut part = |word: usize, bits: u64| {
             if bits == entry.feasible[word] && !live {
                 entry.word_best(word)
@@ -561,14 +535,14 @@ impl Engine {
         let wanted = nodes_to_find(profile, &self.extenders, eligible.len());
         let mut evaluated = 0;
         let mut rows = std::mem::take(&mut self.rows);
-        let nominated = pending.nominated.and_then(|node| world.nodes().row_of(node));
+        let nominated = pending.nominated_row(world);
         let mut missed = nominated.is_some();
         rows.clear();
         for turn in 0..eligible.len() {
             let row = eligible[(self.next_start + turn) % eligible.len()];
             evaluated += 1;
             missed &= nominated != Some(row as usize);
-            if self.fits(at, world, profile, row as usize, pending) {
+            if self.question(at, profile, pending).fits(world, row as usize) {
                 rows.push(row);
                 if rows.len() == wanted {
                     break;
@@ -588,7 +562,8 @@ impl Engine {
         profile: &Profile,
         pending: Pending,
     ) -> Arc<Diagnosis> {
-        if self.has_reserved || self.entries[at].plan.nominated_outside(world, pending).is_some() {
+        if self.reserved.rows().is_some() || self.entries[at].plan.nominated_outside(world, pending).is_some()
+        {
             // Nominations come and go without a note in the change log.
             return Arc::new(self.diagnose_within(at, world, profile, pending, None));
         }
@@ -604,58 +579,28 @@ impl Engine {
         pending: Pending,
         within: Option<&NodeMask>,
     ) -> Diagnosis {
-        let plan = &self.entries[at].plan;
+        let question = self.question(at, profile, pending);
+        let plan = question.plan;
         let mut rows = within.cloned().unwrap_or_else(|| NodeMask::all(world.nodes().node_count()));
         let outside = plan.nominated_outside(world, pending).filter(|&row| rows.contains(row));
-        let mut reserved = Vec::new();
-        if self.has_reserved && !matches!(plan.scope, Scope::Rejected { .. }) {
-            let is_eligible = |row: &usize| match &plan.scope {
-                Scope::Rows { rows, .. } => {
-                    outside == Some(*row) || rows.iter().any(|&eligible| eligible as usize == *row)
-                }
-                _ => true,
-            };
-            reserved.extend(self.reserved.rows().filter(|&row| rows.contains(row)).filter(is_eligible));
-            reserved.iter().for_each(|&row| rows.remove(row));
-        }
+        let is_eligible = |row: &usize| match &plan.scope {
+            Scope::All => true,
+            Scope::Rows { rows, .. } => {
+                outside == Some(*row) || rows.iter().any(|&eligible| eligible as usize == *row)
+            }
+            Scope::Rejected { .. } => false,
+        };
+        let reserved = question.reserved.into_iter().flat_map(NodeMask::rows);
+        let reserved: Vec<usize> = reserved.filter(|&row| rows.contains(row)).filter(is_eligible).collect();
+        reserved.iter().for_each(|&row| rows.remove(row));
         let mut diagnosis = diagnose(world, profile, pending.class, plan, (Some(&rows), outside));
         for row in reserved {
-            blame_row(world, profile, plan, row, pending, &mut diagnosis);
+            if let Some(FirstRejection { plugin, reasons, .. }) = question.first_rejection(world, row) {
+                diagnosis.blame(profile.name(plugin));
+                reasons.into_iter().for_each(|reason| diagnosis.count(reason, 1));
+            }
         }
         diagnosis
-    }
-}
-
-/// Supposes the pods nominated to a row that hold room against the pod. Returns what to undo to.
-pub(crate) fn suppose_nominated(world: &mut World, row: usize, pending: Pending) -> usize {
-    let mark = world.supposed();
-    let priority = world.class(pending.class).priority;
-    let node = world.nodes().columns().id[row];
-    let mut at = 0;
-    while let Some(&nomination) = world.nominations().on(node).get(at) {
-        at += 1;
-        if nomination.priority >= priority && Some(nomination.pod) != pending.pod {
-            world.suppose(row, nomination.class, 1);
-        }
-    }
-    mark
-}
-
-/// Adds the first rejection of one row to a diagnosis.
-fn blame_row(
-    world: &mut World,
-    profile: &Profile,
-    plan: &Plan,
-    row: usize,
-    pending: Pending,
-    diagnosis: &mut Diagnosis,
-) {
-    if let Some(FirstRejection { plugin, reasons, .. }) = first_rejection(world, profile, plan, row, pending)
-    {
-        diagnosis.blame(profile.name(plugin));
-        for reason in reasons {
-            diagnosis.count(reason, 1);
-        }
     }
 }
 

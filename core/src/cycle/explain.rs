@@ -1,9 +1,9 @@
 //! A decision in full: every plugin's verdict on every node, every score, and the choice. Slow and
 //! complete, for `replay` and `explain`; it asks the same plugins as the engine.
 
-use crate::cycle::engine::{Pending, suppose_nominated};
+use crate::cycle::engine::Pending;
 use crate::cycle::plan::{Plan, Scope, outside_reason};
-use crate::cycle::verdict::{FirstRejection, rejections};
+use crate::cycle::verdict::{FirstRejection, Question, Reserved};
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
@@ -89,8 +89,16 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
             }
         }
     }
+    let mut reserved = Reserved::default();
+    reserved.find(world, pending);
+    let question = Question { profile, plan: &plan, pending, reserved: reserved.rows() };
     for (row, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.is_feasible()) {
-        node.rejections = row_rejections(world, profile, &plan, row, pending);
+        let named = |FirstRejection { plugin, code, reasons }| Rejection {
+            plugin: profile.name(plugin).to_owned(),
+            code,
+            reasons,
+        };
+        node.rejections = question.all_rejections(world, row).into_iter().map(named).collect();
     }
     score(world, profile, pending.class, &plan, &mut nodes);
     let best = nodes.iter().filter(|node| node.is_feasible()).map(|node| node.total).max();
@@ -98,34 +106,6 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
     let chosen = nodes.iter().position(is_best);
     let ties = nodes.iter().filter(|node| is_best(node)).count();
     Explanation { plan, nodes, chosen, ties }
-}
-
-/// Every filter that rejects a row: with the pods nominated to it, then those that reject it only
-/// without them.
-fn row_rejections(
-    world: &mut World,
-    profile: &Profile,
-    plan: &Plan,
-    row: usize,
-    pending: Pending,
-) -> Vec<Rejection> {
-    let mut found: Vec<FirstRejection> = Vec::new();
-    let mark = suppose_nominated(world, row, pending);
-    if world.supposed() > mark {
-        found.extend(rejections(world, profile, plan, pending.class, row));
-        world.undo_to(mark);
-    }
-    for rejection in rejections(world, profile, plan, pending.class, row) {
-        if found.iter().all(|known| known.plugin != rejection.plugin) {
-            found.push(rejection);
-        }
-    }
-    let named = |FirstRejection { plugin, code, reasons }| Rejection {
-        plugin: profile.name(plugin).to_owned(),
-        code,
-        reasons,
-    };
-    found.into_iter().map(named).collect()
 }
 
 fn score(world: &World, profile: &Profile, class: ClassId, plan: &Plan, nodes: &mut [NodeExplanation]) {

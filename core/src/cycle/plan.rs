@@ -80,7 +80,7 @@ impl Plan {
     /// nevertheless.
     pub(crate) fn nominated_outside(&self, world: &World, pending: Pending) -> Option<usize> {
         let Scope::Rows { rows, .. } = &self.scope else { return None };
-        let row = world.nodes().row_of(pending.nominated?)?;
+        let row = pending.nominated_row(world)?;
         rows.iter().all(|&eligible| eligible as usize != row).then_some(row)
     }
 

@@ -1,12 +1,15 @@
-//! The verdict on one row: whether it fits, or who rejects it first.
+//! A pod's question about one row: does it fit, and if not, who rejects it.
+//!
+//! Pods nominated to a row hold room there: every question is put with them supposed on the row,
+//! and if that passes without them.
+//! Upstream: framework/runtime/framework.go `RunFilterPluginsWithNominatedPods`.
 
-use crate::cycle::engine::{Pending, suppose_nominated};
+use crate::cycle::engine::Pending;
 use crate::cycle::entry::run_filters;
 use crate::cycle::plan::Plan;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
-use crate::ids::ClassId;
-use crate::snapshot::mask::WORD_BITS;
+use crate::snapshot::mask::{NodeMask, WORD_BITS};
 use crate::world::World;
 
 /// The first plugin that rejects a node.
@@ -20,49 +23,114 @@ pub struct FirstRejection {
     pub reasons: Vec<Reason>,
 }
 
-/// Whether one row passes all filters of a plan, as the world is.
-pub(crate) fn row_fits(world: &World, profile: &Profile, plan: &Plan, class: ClassId, row: usize) -> bool {
-    let mut words = [1u64 << (row % WORD_BITS)];
-    let class = world.class(class);
-    run_filters(world, profile, class, &plan.filters, row / WORD_BITS, &mut words);
-    if words[0] != 0 {
-        run_filters(world, profile, class, &plan.live_filters, row / WORD_BITS, &mut words);
-    }
-    words[0] != 0
+/// The rows on which nominated pods hold room against a pod.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reserved {
+    rows: NodeMask,
+    is_any: bool,
 }
 
-/// The filters of a plan that reject a row, as the world is, in order.
-pub(crate) fn rejections<'a>(
-    world: &'a World,
-    profile: &'a Profile,
-    plan: &'a Plan,
-    class: ClassId,
-    row: usize,
-) -> impl Iterator<Item = FirstRejection> + 'a {
-    let runs = |plugin: &&PluginIndex| !plan.skipped_filters.contains(plugin);
-    profile.filters().iter().filter(runs).filter_map(move |&plugin| {
-        let mut reasons = Vec::new();
-        let code = profile.filter(plugin).verdict(world, world.class(class), row, &mut reasons);
-        code.is_rejection().then_some(FirstRejection { plugin, code, reasons })
-    })
-}
-
-/// Who rejects a row first: with the pods nominated to it, and if that passes without them.
-/// Upstream: framework/runtime/framework.go `RunFilterPluginsWithNominatedPods`.
-pub(crate) fn first_rejection(
-    world: &mut World,
-    profile: &Profile,
-    plan: &Plan,
-    row: usize,
-    pending: Pending,
-) -> Option<FirstRejection> {
-    let mark = suppose_nominated(world, row, pending);
-    if world.supposed() > mark {
-        let first = rejections(world, profile, plan, pending.class, row).next();
-        world.undo_to(mark);
-        if first.is_some() {
-            return first;
+impl Reserved {
+    /// Looks for them.
+    pub(crate) fn find(&mut self, world: &World, pending: Pending) {
+        self.is_any = false;
+        if world.nominations().is_empty() {
+            return;
+        }
+        let priority = world.class(pending.class).priority;
+        self.rows.reset(world.nodes().node_count());
+        for (node, nominations) in world.nominations().nodes() {
+            if let Some(row) = world.nodes().row_of(node)
+                && nominations.iter().any(|it| it.holds_against(priority, pending.pod))
+            {
+                self.rows.insert(row);
+                self.is_any = true;
+            }
         }
     }
-    rejections(world, profile, plan, pending.class, row).next()
+
+    /// The rows, unless there are none.
+    #[inline]
+    pub(crate) fn rows(&self) -> Option<&NodeMask> {
+        self.is_any.then_some(&self.rows)
+    }
+}
+
+/// Who asks, with what plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) plan: &'a Plan,
+    pub(crate) pending: Pending,
+    /// See [`Reserved::rows`].
+    pub(crate) reserved: Option<&'a NodeMask>,
+}
+
+impl<'a> Question<'a> {
+    /// Whether a row passes all filters.
+    pub(crate) fn fits(self, world: &mut World, row: usize) -> bool {
+        let all = [&self.plan.filters, &self.plan.live_filters];
+        self.passes(world, row, &all.map(Vec::as_slice))
+    }
+
+    /// Whether a row passes these filters.
+    pub(crate) fn passes(self, world: &mut World, row: usize, filters: &[&[PluginIndex]]) -> bool {
+        let passes = |world: &World| {
+            let mut words = [1u64 << (row % WORD_BITS)];
+            let class = world.class(self.pending.class);
+            for filters in filters {
+                run_filters(world, self.profile, class, filters, row / WORD_BITS, &mut words);
+            }
+            words[0] != 0
+        };
+        self.with_nominated(world, row, passes) != Some(false) && passes(world)
+    }
+
+    /// Who rejects a row first.
+    pub(crate) fn first_rejection(self, world: &mut World, row: usize) -> Option<FirstRejection> {
+        let first = self.with_nominated(world, row, |world| self.rejections(world, row).next());
+        first.flatten().or_else(|| self.rejections(world, row).next())
+    }
+
+    /// Everybody who rejects a row: with the nominated pods, then those who do only without them.
+    pub(crate) fn all_rejections(self, world: &mut World, row: usize) -> Vec<FirstRejection> {
+        let with = self.with_nominated(world, row, |world| self.rejections(world, row).collect());
+        let mut found: Vec<FirstRejection> = with.unwrap_or_default();
+        for rejection in self.rejections(world, row) {
+            if found.iter().all(|known| known.plugin != rejection.plugin) {
+                found.push(rejection);
+            }
+        }
+        found
+    }
+
+    /// The filters that reject a row, as the world is, in order.
+    fn rejections(self, world: &'a World, row: usize) -> impl Iterator<Item = FirstRejection> + 'a {
+        let Question { profile, plan, pending, .. } = self;
+        let runs = |plugin: &&PluginIndex| !plan.skipped_filters.contains(plugin);
+        profile.filters().iter().filter(runs).filter_map(move |&plugin| {
+            let mut reasons = Vec::new();
+            let code = profile.filter(plugin).verdict(world, world.class(pending.class), row, &mut reasons);
+            code.is_rejection().then_some(FirstRejection { plugin, code, reasons })
+        })
+    }
+
+    /// The answer with the pods supposed that hold room on the row; `None` when none does.
+    fn with_nominated<R>(self, world: &mut World, row: usize, ask: impl FnOnce(&World) -> R) -> Option<R> {
+        if !self.reserved.is_some_and(|rows| rows.contains(row)) {
+            return None;
+        }
+        let priority = world.class(self.pending.class).priority;
+        let node = world.nodes().columns().id[row];
+        let mark = world.supposed();
+        for at in 0..world.nominations().on(node).len() {
+            let nomination = world.nominations().on(node)[at];
+            if nomination.holds_against(priority, self.pending.pod) {
+                world.suppose(row, nomination.class, 1);
+            }
+        }
+        let answer = ask(world);
+        world.undo_to(mark);
+        Some(answer)
+    }
 }

@@ -1,13 +1,11 @@
 //! The dry run: on each potential row, who has to go.
 
-use crate::cycle::engine::suppose_nominated;
-use crate::cycle::entry::run_filters;
+use crate::cycle::verdict::Question;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
 use crate::ids::{ClassId, PodId, PodUid};
 use crate::preemption::choice::best;
-use crate::preemption::{Candidate, Failure, Preemption, PreemptionArgs, Preemptor};
-use crate::snapshot::mask::WORD_BITS;
+use crate::preemption::{Candidate, Failure, Preemption, PreemptionArgs};
 use crate::world::World;
 
 /// A pod that may have to go.
@@ -38,12 +36,12 @@ impl DryRun {
     pub(crate) fn run(
         &mut self,
         world: &mut World,
-        preemptor: Preemptor<'_>,
+        question: Question<'_>,
         potential: Vec<u32>,
         (args, offset): (PreemptionArgs, usize),
     ) -> Preemption {
         self.filters.clear();
-        let Preemptor { profile, plan, .. } = preemptor;
+        let Question { profile, plan, .. } = question;
         let changes = |plugin: &&PluginIndex| profile.filter(**plugin).reads() != Reads::Static;
         self.filters.extend(plan.filters.iter().chain(&plan.live_filters).filter(changes));
         let mut found = Preemption { potential, ..Preemption::default() };
@@ -51,7 +49,7 @@ impl DryRun {
         let (mut harmless, mut harmful) = (0, 0);
         for turn in 0..found.potential.len() {
             let row = found.potential[(offset + turn) % found.potential.len()];
-            match self.try_row(world, preemptor, row as usize) {
+            match self.try_row(world, question, row as usize) {
                 Ok(candidate) => {
                     let alike = if candidate.violations == 0 { &mut harmless } else { &mut harmful };
                     if *alike < wanted {
@@ -73,11 +71,11 @@ impl DryRun {
     fn try_row(
         &mut self,
         world: &mut World,
-        preemptor: Preemptor<'_>,
+        question: Question<'_>,
         row: usize,
     ) -> Result<Candidate, Failure> {
         let mark = world.supposed();
-        let result = self.select_victims(world, preemptor, row);
+        let result = self.select_victims(world, question, row);
         world.undo_to(mark);
         result
     }
@@ -85,17 +83,17 @@ impl DryRun {
     fn select_victims(
         &mut self,
         world: &mut World,
-        preemptor: Preemptor<'_>,
+        question: Question<'_>,
         row: usize,
     ) -> Result<Candidate, Failure> {
-        self.find_victims(world, world.class(preemptor.pending.class).priority, row);
+        self.find_victims(world, world.class(question.pending.class).priority, row);
         if self.victims.is_empty() {
             return Err(Failure::NoVictims);
         }
         for victim in &self.victims {
             world.suppose(row, victim.class, -1);
         }
-        if let Some(rejection) = preemptor.first_rejection(world, row) {
+        if let Some(rejection) = question.first_rejection(world, row) {
             return Err(Failure::Rejected(rejection));
         }
         self.victims.sort_by_key(|victim| (std::cmp::Reverse(victim.priority), victim.started_s, victim.uid));
@@ -103,13 +101,13 @@ impl DryRun {
         let mut candidate = Candidate { row, victims: Vec::new(), violations: 0 };
         let is_mixed = !self.protected.is_empty() && !self.others.is_empty();
         for at in 0..self.protected.len() {
-            if !self.comes_back(world, preemptor, row, self.protected[at]) {
+            if !self.comes_back(world, question, row, self.protected[at]) {
                 candidate.violations += 1;
                 candidate.victims.push(self.protected[at].pod);
             }
         }
         for at in 0..self.others.len() {
-            if !self.comes_back(world, preemptor, row, self.others[at]) {
+            if !self.comes_back(world, question, row, self.others[at]) {
                 candidate.victims.push(self.others[at].pod);
             }
         }
@@ -161,33 +159,14 @@ impl DryRun {
     }
 
     /// Puts a victim back if the pod still fits then.
-    fn comes_back(&self, world: &mut World, preemptor: Preemptor<'_>, row: usize, victim: Victim) -> bool {
+    fn comes_back(&self, world: &mut World, question: Question<'_>, row: usize, victim: Victim) -> bool {
         let before = world.supposed();
         world.suppose(row, victim.class, 1);
-        let fits = self.still_fits(world, preemptor, row);
+        // It passed the filters that evictions cannot change before.
+        let fits = question.passes(world, row, &[&self.filters]);
         if !fits {
             world.undo_to(before);
         }
         fits
-    }
-
-    /// Whether the row passes the filters that evictions can change; it passed the others before.
-    fn still_fits(&self, world: &mut World, preemptor: Preemptor<'_>, row: usize) -> bool {
-        let Preemptor { profile, pending, .. } = preemptor;
-        let passes = |world: &World| {
-            let mut words = [1u64 << (row % WORD_BITS)];
-            let class = world.class(pending.class);
-            run_filters(world, profile, class, &self.filters, row / WORD_BITS, &mut words);
-            words[0] != 0
-        };
-        if preemptor.is_reserved(row) {
-            let mark = suppose_nominated(world, row, pending);
-            let fits = passes(world);
-            world.undo_to(mark);
-            if !fits {
-                return false;
-            }
-        }
-        passes(world)
     }
 }

@@ -13,9 +13,8 @@ mod choice;
 mod dry_run;
 
 use crate::cycle::engine::Pending;
-use crate::cycle::plan::{Plan, Scope};
-use crate::cycle::verdict::{FirstRejection, first_rejection, rejections};
-use crate::framework::profile::Profile;
+use crate::cycle::plan::Scope;
+use crate::cycle::verdict::{FirstRejection, Question};
 use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
 use crate::input::PreemptionPolicy;
@@ -96,31 +95,6 @@ impl Preemption {
     }
 }
 
-/// Who asks, and with what plan.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Preemptor<'a> {
-    pub(crate) profile: &'a Profile,
-    pub(crate) plan: &'a Plan,
-    pub(crate) pending: Pending,
-    /// Rows on which nominated pods hold room against the pod.
-    pub(crate) reserved: Option<&'a NodeMask>,
-}
-
-impl Preemptor<'_> {
-    /// Who rejects a row first, as the world is.
-    fn first_rejection(&self, world: &mut World, row: usize) -> Option<FirstRejection> {
-        let Preemptor { profile, plan, pending, .. } = *self;
-        if self.is_reserved(row) {
-            return first_rejection(world, profile, plan, row, pending);
-        }
-        rejections(world, profile, plan, pending.class, row).next()
-    }
-
-    fn is_reserved(&self, row: usize) -> bool {
-        self.reserved.is_some_and(|rows| rows.contains(row))
-    }
-}
-
 /// Why a pod may not preempt. `nominated` is how its nominated node was rejected.
 pub(crate) fn why_ineligible(
     world: &World,
@@ -144,8 +118,8 @@ pub(crate) fn why_ineligible(
 }
 
 /// The rows whose first rejection says that evictions might help.
-pub(crate) fn potential_rows(world: &mut World, preemptor: Preemptor<'_>, potential: &mut NodeMask) {
-    let Preemptor { profile, plan, pending, reserved } = preemptor;
+pub(crate) fn potential_rows(world: &mut World, question: Question<'_>, potential: &mut NodeMask) {
+    let Question { profile, plan, pending, reserved } = question;
     let node_count = world.nodes().node_count();
     potential.reset(node_count);
     let mut left = match &plan.scope {
@@ -169,7 +143,7 @@ pub(crate) fn potential_rows(world: &mut World, preemptor: Preemptor<'_>, potent
             continue;
         }
         left.remove(row);
-        let first = first_rejection(world, profile, plan, row, pending);
+        let first = question.first_rejection(world, row);
         if first.is_some_and(|first| first.code == Code::Unschedulable) {
             potential.insert(row);
         }

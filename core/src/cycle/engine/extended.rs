@@ -111,8 +111,8 @@ impl Engine {
         profile: &Profile,
         pending: Pending,
     ) -> Option<Choice> {
-        let row = pending.nominated.and_then(|node| world.nodes().row_of(node))?;
-        if !self.fits(at, world, profile, row, pending) {
+        let row = pending.nominated_row(world)?;
+        if !self.question(at, profile, pending).fits(world, row) {
             return None;
         }
         let input = Arc::clone(&world.class(pending.class).input);
