@@ -21,6 +21,7 @@ use schedlab_benches::{RunMode, SEED};
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Object, PodFilter};
 use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CycleRecorder, NoRecorder};
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_core::cycle::dispatch::Ways;
@@ -246,7 +247,7 @@ fn run<C: CycleRecorder + 'static, B: BindRecorder + 'static>(size: Size, record
     }
     let template = cluster.pod_template(pod(), "default").expect("the pod is well formed");
     let settings = EngineSettings { ways: Ways::Measured(monotonic_ns), seed: SEED, ..Default::default() };
-    let wall = WallSettings { threads: 2 };
+    let wall = WallSettings { threads: 2, link: LinkSettings::default() };
     let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
     let scheduler = Scheduler::new(settings, 0);
     let runtime = WallRuntime::start(api, scheduler, 0, wall, recorders).expect("threads are to be had");

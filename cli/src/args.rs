@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use schedlab_cluster::latency::Latency;
 use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
@@ -112,6 +113,8 @@ pub(crate) struct RunArgs {
     /// and go, or scanned in every cycle as kube-scheduler does it. Decisions are the same
     #[arg(long, value_name = "MODE", value_enum, default_value_t = CountingMode::Kept)]
     pub(crate) pod_counting: CountingMode,
+    #[command(flatten)]
+    pub(crate) api: ApiArgs,
     /// Where to write result.json, perf-dash JSON, benchstat text and report.html
     /// [default: schedlab-report; with --json nothing is written unless this is given]
     #[arg(long, value_name = "DIR")]
@@ -143,6 +146,7 @@ impl Default for RunArgs {
             feature_gates: String::new(),
             class_cache: CacheMode::On,
             pod_counting: CountingMode::Kept,
+            api: ApiArgs::default(),
             out: None,
             json: false,
             enforce_thresholds: false,
@@ -150,6 +154,43 @@ impl Default for RunArgs {
             metrics_linger: 0,
         }
     }
+}
+
+/// What the scheduler's way to the API is like, and what it writes there.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "API calls")]
+pub(crate) struct ApiArgs {
+    /// Modelled time from a call of the scheduler to its answer: 5ms, uniform:1ms..9ms,
+    /// lognormal:5ms,0.5 (median, and sigma of the logarithm), or percentiles:50=4ms,90=9ms,99=30ms
+    /// (linear between them, nothing outside). With SchedulerAsyncAPICalls as many calls are under way
+    /// as --parallelism allows; without, the scheduling or binding cycle that makes a call waits for it
+    #[arg(long, value_name = "LATENCY", default_value = "0", allow_hyphen_values = true)]
+    pub(crate) api_latency: Latency,
+    /// Calls a second that the scheduler may make, as clientConnection.qps [default: no limit]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) api_qps: Option<f64>,
+    /// Calls at once after a rest, as clientConnection.burst [default: twice --api-qps]
+    #[arg(long, value_name = "N", requires = "api_qps", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) api_burst: Option<u32>,
+    /// Which pods say in nominatedNodeName where they are going to be bound (KEP-5278)
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = AnnounceMode::WhenNeeded)]
+    pub(crate) nominate: AnnounceMode,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let read = text.parse::<f64>().ok().filter(|number| 0.0 < *number && *number <= 1e9);
+    read.ok_or_else(|| "must be a number above 0 and at most 1000000000".to_owned())
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnnounceMode {
+    /// None
+    Never,
+    /// Those that Permit or PreBind will hold up: the KEP's rule
+    #[default]
+    WhenNeeded,
+    /// All: what the KEP warns of, to be measured
+    Always,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

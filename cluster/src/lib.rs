@@ -19,6 +19,8 @@ pub mod defaults;
 pub mod embedded;
 pub mod extender;
 mod interner;
+pub mod latency;
+pub mod link;
 pub mod runtime;
 pub mod selector;
 

@@ -102,6 +102,28 @@ pub enum NominatedNodeMiss {
     Requeue,
 }
 
+/// When a pod on its way to a node says so in `nominatedNodeName`, with the gate of KEP-5278.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Announce {
+    /// When Permit or PreBind will hold it up: the KEP's rule.
+    #[default]
+    WhenNeeded,
+    /// For every pod: what the KEP fears, to be measured.
+    Always,
+    /// For none.
+    Never,
+}
+
+/// How bindings of pods that nothing holds up get to the API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainBindings {
+    /// At once, and only a failure is reported: right where a call takes no time.
+    #[default]
+    Untracked,
+    /// Like all other calls, within `parallel_calls_max`.
+    Queued,
+}
+
 /// How the scheduler works, beside its profiles and its engine.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerSettings {
@@ -117,6 +139,10 @@ pub struct SchedulerSettings {
     pub parallel_calls_max: usize,
     /// What happens when the nominated node does not fit.
     pub nominated_node_miss: NominatedNodeMiss,
+    /// Who announces its node.
+    pub announce: Announce,
+    /// How plain pods are bound, with `SchedulerAsyncAPICalls`.
+    pub plain_bindings: PlainBindings,
 }
 
 impl Default for SchedulerSettings {
@@ -129,6 +155,8 @@ impl Default for SchedulerSettings {
             flush_after_ns: queue.flush_after_ns,
             parallel_calls_max: 1024,
             nominated_node_miss: NominatedNodeMiss::default(),
+            announce: Announce::default(),
+            plain_bindings: PlainBindings::default(),
         }
     }
 }
@@ -181,6 +209,8 @@ pub struct Scheduler {
     /// What plugins asked for during a call.
     requests: Vec<Request>,
     gate_reports: Vec<GateReport>,
+    /// Every pod has a binding cycle, also one that nothing holds up.
+    tracks_plain_pods: bool,
     counts: status::StageCounts,
     now_ns: u64,
 }
@@ -242,6 +272,7 @@ impl Scheduler {
             profile_of_class: Vec::new(),
             requests: Vec::new(),
             gate_reports: Vec::new(),
+            tracks_plain_pods: tracks_plain_pods(&settings),
             counts: status::StageCounts::default(),
             now_ns: 0,
         })
@@ -413,6 +444,12 @@ impl Scheduler {
             Some(ProfileNumber(u8::try_from(at).expect("fewer than 256 profiles")))
         })
     }
+}
+
+fn tracks_plain_pods(settings: &SchedulerSettings) -> bool {
+    let SchedulerSettings { gates, announce, plain_bindings, .. } = settings;
+    let announces_all = gates.nominated_node_name_for_expectation && *announce == Announce::Always;
+    announces_all || (gates.scheduler_async_api_calls && *plain_bindings == PlainBindings::Queued)
 }
 
 fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> SchedulingQueue {

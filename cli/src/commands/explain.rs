@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
+use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::scheduler::Announce;
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
@@ -107,6 +109,8 @@ fn workload(args: &ExplainArgs) -> Result<Subject> {
         seed: args.seed,
         class_cache: ClassCache::On,
         pod_counting: PodCounting::Kept,
+        link: LinkSettings::INSTANT,
+        announce: Announce::WhenNeeded,
     };
     let registry = Registry::new_in_tree();
     let control = Control {

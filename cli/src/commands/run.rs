@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use schedlab_cluster::latency::RateLimit;
+use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
+use schedlab_core::scheduler::Announce;
 use schedlab_core::topology::PodCounting;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
@@ -27,7 +30,7 @@ use schedlab_workloads::results::{
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::select;
-use crate::args::{CacheMode, CountingMode, RunArgs};
+use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
@@ -117,7 +120,20 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             CountingMode::Kept => PodCounting::Kept,
             CountingMode::Scanned => PodCounting::Scanned,
         },
+        link: link(&args.api, args.seed),
+        announce: match args.api.nominate {
+            AnnounceMode::Never => Announce::Never,
+            AnnounceMode::WhenNeeded => Announce::WhenNeeded,
+            AnnounceMode::Always => Announce::Always,
+        },
     }
+}
+
+fn link(args: &ApiArgs, seed: u64) -> LinkSettings {
+    // kube-scheduler's own ratio: 50 calls a second, 100 at once.
+    let twice = |qps: f64| (qps * 2.0).clamp(1.0, f64::from(u32::MAX)) as u32;
+    let limit = |qps| RateLimit { qps, burst: args.api_burst.unwrap_or_else(|| twice(qps)) };
+    LinkSettings { latency: args.api_latency, limit: args.api_qps.map(limit), seed }
 }
 
 /// Reads the file and builds its profiles once, so that what is wrong with it is said before the

@@ -91,6 +91,10 @@ pub trait Api: Send + Sync {
     /// WATCH of every kind in one ordered stream: all that happened after `resource_version`.
     fn watch(&self, resource_version: u64) -> Result<Box<dyn Watch>, ApiError>;
 
+    /// Wakes readers that wait, although nothing was written: something else is there for them. A
+    /// nudge after a reader's last drain is not lost.
+    fn nudge(&self) {}
+
     /// The calls so far. Subtract an earlier reading with [`CallCounts::since`].
     fn call_counts(&self) -> CallCounts;
 

@@ -74,6 +74,6 @@ pub trait Watch: Send {
     fn drain_into(&mut self, events: &mut Vec<WatchEvent>) -> Result<usize, ApiError>;
 
     /// Sleeps until there are events to drain or `timeout` is over, and says which. May return
-    /// `false` early.
+    /// `false` early, as after a [`nudge`](super::Api::nudge).
     fn wait(&mut self, timeout: Duration) -> bool;
 }

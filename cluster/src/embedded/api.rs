@@ -254,8 +254,18 @@ impl Api for EmbeddedCluster {
     fn watch(&self, resource_version: u64) -> Result<Box<dyn Watch>, ApiError> {
         let opened = self.shared.lock().log.open(resource_version);
         self.shared.calls.add(Verb::Watch, Target::Other("*"), Tally::of(&opened));
-        let watch = EmbeddedWatch { shared: Arc::clone(&self.shared), cursor: opened? };
+        let watch = EmbeddedWatch { shared: Arc::clone(&self.shared), cursor: opened?, nudges: 0 };
         Ok(Box::new(watch))
+    }
+
+    fn nudge(&self) {
+        let mut state = self.shared.lock();
+        state.nudges += 1;
+        let must_wake = 0 < state.waiter_count;
+        drop(state);
+        if must_wake {
+            self.shared.changed.notify_all();
+        }
     }
 
     fn call_counts(&self) -> CallCounts {

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) next_uid: u64,
     /// Threads that sleep until something is written.
     pub(super) waiter_count: usize,
+    /// How often readers were woken without a write.
+    pub(super) nudges: u64,
 }
 
 impl State {
@@ -76,6 +78,7 @@ impl State {
             generated: BTreeMap::new(),
             next_uid: 1,
             waiter_count: 0,
+            nudges: 0,
         }
     }
 

@@ -11,17 +11,24 @@ use crate::api::{ApiError, Watch, WatchEvent};
 pub(super) struct EmbeddedWatch {
     pub(super) shared: Arc<Shared>,
     pub(super) cursor: CursorId,
+    /// Nudges before the last drain.
+    pub(super) nudges: u64,
 }
 
 impl Watch for EmbeddedWatch {
     fn drain_into(&mut self, events: &mut Vec<WatchEvent>) -> Result<usize, ApiError> {
-        self.shared.lock().log.drain_into(self.cursor, events)
+        let mut state = self.shared.lock();
+        self.nudges = state.nudges;
+        state.log.drain_into(self.cursor, events)
     }
 
     fn wait(&mut self, timeout: Duration) -> bool {
         let mut state = self.shared.lock();
         if state.log.has_news(self.cursor) {
             return true;
+        }
+        if state.nudges != self.nudges {
+            return false;
         }
         state.waiter_count += 1;
         let woken = self.shared.changed.wait_timeout(state, timeout);

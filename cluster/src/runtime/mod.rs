@@ -9,9 +9,12 @@
 //! ```
 //!
 //! The scheduler thread and the binder thread overlap: while bindings travel, the next pods are
-//! decided on what was assumed.
+//! decided on what was assumed. Over a slow link ([`crate::link`]) the binder thread holds calls
+//! until their latency is over, and where calls are not queued the scheduler thread waits for the
+//! answers that kube-scheduler's loop waits for.
 
 mod bind;
+mod binder;
 mod bridge;
 pub mod record;
 mod surroundings;

@@ -25,13 +25,24 @@ pub trait CycleRecorder: Probe + Send {
     fn rests(&mut self);
 }
 
+/// A pod that was bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The pod.
+    pub pod: PodUid,
+    /// When it was created.
+    pub created_ns: u64,
+    /// When the call was sent, if that was before the batch began: over a slow link.
+    pub sent_ns: Option<u64>,
+}
+
 /// Listens to the binder thread.
 pub trait BindRecorder: Send {
     /// A batch of bindings begins.
     fn binds_begin(&mut self);
 
-    /// The batch ended; these pods were bound (UID and time of creation).
-    fn binds_ended(&mut self, bound: &[(PodUid, u64)]);
+    /// The batch ended; these pods were bound.
+    fn binds_ended(&mut self, bound: &[Bound]);
 }
 
 /// Records nothing, at no cost.
@@ -59,5 +70,5 @@ impl BindRecorder for NoRecorder {
     fn binds_begin(&mut self) {}
 
     #[inline]
-    fn binds_ended(&mut self, _: &[(PodUid, u64)]) {}
+    fn binds_ended(&mut self, _: &[Bound]) {}
 }

@@ -6,22 +6,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
-use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
-use schedlab_core::framework::extend::{Extenders, Verb};
+use schedlab_core::binding::{CallId, DispatchMode, OutgoingCall};
+use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
-use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{
-    ApiCall, ConditionChange, PodCounts, Scheduler, StatusPatch, Step, VolumeWrites,
-};
+use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
 
-use super::bind::bind_by_extender;
+use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
-use super::volumes;
-use crate::api::{
-    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason, Watch,
-};
+use crate::api::{Api, ApiError, Binding, Nomination, Watch};
 use crate::clock::monotonic_ns;
+use crate::link::LinkSettings;
 
 /// Decisions between two looks at the watch: long enough to make batches, short enough that a
 /// binding leaves within tens of microseconds.
@@ -36,6 +31,8 @@ const IDLE_WAIT: Duration = Duration::from_millis(2);
 pub struct WallSettings {
     /// Threads for Filter and Score, the scheduler's own included.
     pub threads: usize,
+    /// What the way to the API is like; the default one takes no time.
+    pub link: LinkSettings,
 }
 
 /// A runtime that could not start, or ended early.
@@ -109,16 +106,16 @@ impl Changer {
 
 /// What the threads publish for whoever waits.
 #[derive(Debug, Default)]
-struct Shared {
+pub(super) struct Shared {
     stop: AtomicBool,
     /// The last resource version whose event the scheduler has handled.
     handled_version: AtomicU64,
     /// Calls handed to the binder and not yet answered.
-    calls_in_flight: AtomicU64,
+    pub(super) calls_in_flight: AtomicU64,
     /// The scheduler found nothing to do when it last looked.
     is_resting: AtomicBool,
     attempts: AtomicU64,
-    failed_calls: AtomicU64,
+    pub(super) failed_calls: AtomicU64,
 }
 
 /// A scheduler running against an API.
@@ -160,14 +157,17 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             answers,
             recorder: binds,
             extenders: scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect(),
+            scratch: Scratch::default(),
         };
+        let link = settings.link;
         let binder = std::thread::Builder::new()
             .name("binder".to_owned())
-            .spawn(move || binder.run())
+            .spawn(move || if link.is_instant() { binder.run() } else { binder.run_over(link) })
             .map_err(spawn_error)?;
         let mut driver = Driver {
             api,
             watch,
+            blocking: Blocking::of(&scheduler, link),
             scheduler,
             bridge: Bridge::default(),
             shared: Arc::clone(&shared),
@@ -238,35 +238,58 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     }
 }
 
-/// Calls on their way, by kind; bindings with the times of creation of their pods.
-#[derive(Default)]
-struct Batch {
-    binds: Vec<Binding>,
-    bind_ids: Vec<CallId>,
-    created_ns: Vec<u64>,
-    patches: Vec<(CallId, StatusPatch, Nomination)>,
-    deletes: Vec<PodUid>,
-    delete_ids: Vec<CallId>,
-    volumes: Vec<(CallId, VolumeWrites)>,
+/// Which answers the scheduling loop waits for before it tries the next pod.
+///
+/// Upstream: without `SchedulerAsyncAPICalls`, schedule_one.go `handleSchedulingFailure` patches the
+/// pod's status inside the scheduling cycle; binding cycles have goroutines of their own. Deletions
+/// of victims are inside the cycle unless `SchedulerAsyncPreemption` is on.
+enum Blocking {
+    /// None: calls are queued, or take no time.
+    Never,
+    /// Those of calls that no binding cycle waits for.
+    OwnCalls {
+        /// Deletions are among them.
+        with_deletes: bool,
+        /// Not answered yet.
+        open: Vec<CallId>,
+    },
 }
 
-impl Batch {
-    fn len(&self) -> usize {
-        self.binds.len() + self.patches.len() + self.deletes.len() + self.volumes.len()
+impl Blocking {
+    fn of(scheduler: &Scheduler, link: LinkSettings) -> Blocking {
+        if link.is_instant() || scheduler.dispatcher().mode() != DispatchMode::Direct {
+            return Blocking::Never;
+        }
+        let with_deletes = !scheduler.settings().gates.scheduler_async_preemption;
+        Blocking::OwnCalls { with_deletes, open: Vec::new() }
     }
-}
 
-/// How a call ended. Bindings that nobody tracks are answered only if they failed.
-struct Answer {
-    id: CallId,
-    pod: PodUid,
-    result: Result<(), CallFailure>,
+    fn is_waiting(&self) -> bool {
+        matches!(self, Blocking::OwnCalls { open, .. } if !open.is_empty())
+    }
+
+    fn note(&mut self, calls: &[OutgoingCall], scheduler: &Scheduler) {
+        let Blocking::OwnCalls { with_deletes, open } = self else { return };
+        let blocks = |outgoing: &&OutgoingCall| match outgoing.call {
+            ApiCall::PatchStatus(_) => !scheduler.bindings().awaits(outgoing.id),
+            ApiCall::DeletePod { .. } => *with_deletes,
+            ApiCall::Bind { .. } | ApiCall::BindVolumes(_) => false,
+        };
+        open.extend(calls.iter().filter(blocks).map(|outgoing| outgoing.id));
+    }
+
+    fn answered(&mut self, id: CallId) {
+        if let Blocking::OwnCalls { open, .. } = self {
+            open.retain(|&waits| waits != id);
+        }
+    }
 }
 
 /// The scheduler thread.
 struct Driver<C> {
     api: Arc<dyn Api>,
     watch: Box<dyn Watch>,
+    blocking: Blocking,
     scheduler: Scheduler,
     bridge: Bridge,
     shared: Arc<Shared>,
@@ -287,7 +310,8 @@ impl<C: CycleRecorder> Driver<C> {
             let answer_count = self.from_binder.len();
             let now_ns = monotonic_ns();
             let is_due = self.scheduler.next_wake_ns().is_some_and(|wake_ns| wake_ns <= now_ns);
-            if event_count == 0 && answer_count == 0 && !is_due && !self.scheduler.has_work() {
+            let has_work = self.scheduler.has_work() && !self.blocking.is_waiting();
+            if event_count == 0 && answer_count == 0 && !is_due && !has_work {
                 self.recorder.rests();
                 self.shared.is_resting.store(self.scheduler.is_settled(), Ordering::Release);
                 self.watch.wait(IDLE_WAIT);
@@ -299,6 +323,7 @@ impl<C: CycleRecorder> Driver<C> {
                 self.bridge.deliver(event, self.api.as_ref(), &mut self.scheduler, now_ns);
             }
             for Answer { id, pod, result } in self.from_binder.try_iter().take(answer_count).flatten() {
+                self.blocking.answered(id);
                 match id {
                     CallId::UNTRACKED => self.scheduler.on_bind_failed(pod, now_ns),
                     id => self.scheduler.on_answer(id, result, now_ns),
@@ -307,17 +332,23 @@ impl<C: CycleRecorder> Driver<C> {
             if let Some(last) = events.last() {
                 self.shared.handled_version.store(last.resource_version(), Ordering::Release);
             }
-            self.steps();
-            self.scheduler.take_calls(&mut calls);
-            self.send(&mut calls);
+            self.steps(&mut calls);
+            self.send_all(&mut calls);
         }
         Ok(())
     }
 
-    fn steps(&mut self) {
+    fn steps(&mut self, calls: &mut Vec<OutgoingCall>) {
         let mut attempts = 0;
         self.recorder.round_begins();
+        let may_block = matches!(self.blocking, Blocking::OwnCalls { .. });
         for _ in 0..STEPS_PER_ROUND {
+            if may_block {
+                self.send_all(calls);
+                if self.blocking.is_waiting() {
+                    break;
+                }
+            }
             let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
                 Step::Idle => break,
                 Step::Assumed { pod, .. } => (pod, CycleOutcome::Assumed),
@@ -329,25 +360,25 @@ impl<C: CycleRecorder> Driver<C> {
         self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
     }
 
+    /// Sends the calls that came up.
+    fn send_all(&mut self, calls: &mut Vec<OutgoingCall>) {
+        self.scheduler.take_calls(calls);
+        self.blocking.note(calls, &self.scheduler);
+        self.send(calls);
+    }
+
     fn send(&mut self, calls: &mut Vec<OutgoingCall>) {
         if calls.is_empty() {
             return;
         }
-        let mut batch = Batch {
-            binds: Vec::with_capacity(calls.len()),
-            bind_ids: Vec::with_capacity(calls.len()),
-            created_ns: Vec::with_capacity(calls.len()),
-            ..Batch::default()
-        };
+        let mut batch = Batch { binds: Vec::with_capacity(calls.len()), ..Batch::default() };
         for OutgoingCall { id, call } in calls.drain(..) {
             match call {
                 ApiCall::Bind { pod, node } => {
                     let pods = self.scheduler.world().pods();
                     let created_ns = pods.find(pod).map_or(0, |id| pods.get(id).created_ns);
                     let node = self.bridge.name_of(node, self.api.as_ref(), &self.scheduler);
-                    batch.binds.push(Binding { pod, node });
-                    batch.bind_ids.push(id);
-                    batch.created_ns.push(created_ns);
+                    batch.binds.push(BindCall { id, binding: Binding { pod, node }, created_ns });
                 }
                 ApiCall::PatchStatus(patch) => {
                     let nomination = match patch.nomination {
@@ -357,12 +388,9 @@ impl<C: CycleRecorder> Driver<C> {
                             Nomination::Set(self.bridge.name_of(node, self.api.as_ref(), &self.scheduler))
                         }
                     };
-                    batch.patches.push((id, patch, nomination));
+                    batch.patches.push(PatchCall { id, patch, nomination });
                 }
-                ApiCall::DeletePod { pod } => {
-                    batch.deletes.push(pod);
-                    batch.delete_ids.push(id);
-                }
+                ApiCall::DeletePod { pod } => batch.deletes.push((id, pod)),
                 ApiCall::BindVolumes(writes) => batch.volumes.push((id, *writes)),
             }
         }
@@ -395,142 +423,4 @@ impl<C: CycleRecorder> Driver<C> {
             }
         }
     }
-}
-
-/// The binder thread.
-struct Binder<B> {
-    api: Arc<dyn Api>,
-    shared: Arc<Shared>,
-    batches: Receiver<Batch>,
-    answers: Sender<Vec<Answer>>,
-    recorder: B,
-    /// Those that bind.
-    extenders: Extenders,
-}
-
-impl<B: BindRecorder> Binder<B> {
-    /// Binds through the API, but for pods that an extender binds.
-    fn bind_each(&self, binds: &[Binding], results: &mut Vec<Result<(), ApiError>>) {
-        if self.extenders.is_empty() {
-            return self.api.bind_batch(binds, results);
-        }
-        for binding in binds {
-            match bind_by_extender(self.api.as_ref(), &self.extenders, *binding) {
-                Some(result) => results.push(result),
-                None => results.push(self.api.bind_pod(*binding)),
-            }
-        }
-    }
-
-    fn run(mut self) -> B {
-        let mut results = Vec::new();
-        let mut bound = Vec::new();
-        while let Ok(batch) = self.batches.recv() {
-            let mut answers = Vec::new();
-            // A patch was wanted before the binding of the same pod: it must not arrive after it.
-            self.patch(&batch.patches, &mut results, &mut answers);
-            self.write_volumes(&batch, &mut answers);
-            self.bind(&batch, &mut results, &mut bound, &mut answers);
-            self.delete(&batch, &mut results, &mut answers);
-            let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
-            if !answers.is_empty() {
-                // The scheduler thread ends before the binder only when stopped.
-                let _ = self.answers.send(answers);
-            }
-            self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
-            self.shared.calls_in_flight.fetch_sub(batch.len() as u64, Ordering::AcqRel);
-        }
-        self.recorder
-    }
-
-    /// Writes the bindings of volumes; their pods are bound when that is answered.
-    fn write_volumes(&self, batch: &Batch, answers: &mut Vec<Answer>) {
-        for (id, writes) in &batch.volumes {
-            answers.push(answer(*id, writes.pod, &volumes::write(self.api.as_ref(), writes)));
-        }
-    }
-
-    fn bind(
-        &mut self,
-        batch: &Batch,
-        results: &mut Vec<Result<(), ApiError>>,
-        bound: &mut Vec<(PodUid, u64)>,
-        answers: &mut Vec<Answer>,
-    ) {
-        if batch.binds.is_empty() {
-            return;
-        }
-        self.recorder.binds_begin();
-        results.clear();
-        self.bind_each(&batch.binds, results);
-        bound.clear();
-        for (at, (binding, result)) in batch.binds.iter().zip(results.iter()).enumerate() {
-            let id = batch.bind_ids[at];
-            if result.is_ok() {
-                bound.push((binding.pod, batch.created_ns[at]));
-            }
-            if result.is_err() || id != CallId::UNTRACKED {
-                answers.push(answer(id, binding.pod, result));
-            }
-        }
-        self.recorder.binds_ended(bound);
-    }
-
-    fn patch(
-        &self,
-        patches: &[(CallId, StatusPatch, Nomination)],
-        results: &mut Vec<Result<(), ApiError>>,
-        answers: &mut Vec<Answer>,
-    ) {
-        if patches.is_empty() {
-            return;
-        }
-        let wanted: Vec<PodStatusPatch<'_>> = patches
-            .iter()
-            .map(|(_, patch, nomination)| PodStatusPatch {
-                pod: patch.pod,
-                condition: patch.condition.as_ref().map(condition),
-                nomination: *nomination,
-                phase: None,
-            })
-            .collect();
-        results.clear();
-        self.api.patch_pod_status_batch(&wanted, results);
-        answers.extend(
-            patches.iter().zip(results.iter()).map(|((id, patch, _), result)| answer(*id, patch.pod, result)),
-        );
-    }
-
-    fn delete(&self, batch: &Batch, results: &mut Vec<Result<(), ApiError>>, answers: &mut Vec<Answer>) {
-        if batch.deletes.is_empty() {
-            return;
-        }
-        results.clear();
-        self.api.delete_pods_batch(&batch.deletes, results);
-        let calls = batch.delete_ids.iter().zip(&batch.deletes);
-        answers.extend(calls.zip(results.iter()).map(|((&id, &pod), result)| answer(id, pod, result)));
-    }
-}
-
-fn condition(change: &ConditionChange) -> ConditionPatch<'_> {
-    let (reason, message) = match change {
-        ConditionChange::False { reason, message } => (reason.as_str(), message.as_ref()),
-        // Differs: KEP-5501 removes the condition. The API here patches conditions and removes none,
-        // so it is left without a reason.
-        ConditionChange::Withdraw => ("", ""),
-    };
-    ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message }
-}
-
-/// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
-fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
-    let failure = |error: &ApiError| match error.reason {
-        Reason::NotFound => CallFailure::NotFound,
-        Reason::Conflict => CallFailure::Conflict,
-        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
-            CallFailure::Transient
-        }
-        _ => CallFailure::Other,
-    };
-    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
 }

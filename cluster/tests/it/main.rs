@@ -8,6 +8,7 @@ mod extenders;
 mod names;
 mod objects;
 mod replay;
+mod slow_api;
 mod status;
 mod support;
 mod watching;

@@ -133,6 +133,12 @@ impl Bindings {
         self.owners.remove(&call)
     }
 
+    /// Whether some pod waits for the answer to a call.
+    #[must_use]
+    pub fn awaits(&self, call: CallId) -> bool {
+        self.owners.contains_key(&call)
+    }
+
     /// A pod begins to wait for Permit plugins.
     pub fn wait(&mut self, uid: PodUid, pending: Vec<PendingPermit>) {
         let cycle = &self.cycles[&uid];

@@ -59,7 +59,7 @@ impl Scheduler {
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);
         let parts = &self.parts[usize::from(profile.0)];
-        let is_plain = parts.is_plain && self.world.volumes_of(uid).is_none();
+        let is_plain = parts.is_plain && !self.tracks_plain_pods && self.world.volumes_of(uid).is_none();
         if !is_plain || self.dispatcher.has_calls_of(uid) {
             return self.begin_binding(pod, node, profile, choice);
         }

@@ -4,7 +4,7 @@
 //! Upstream: schedule_one.go `prepareForBindingCycle`, `bindingCycle`, `handleBindingCycleError`.
 
 use super::host::plugin_number;
-use super::{ApiCall, Scheduler, StatusPatch, Step};
+use super::{Announce, ApiCall, Scheduler, StatusPatch, Step};
 use crate::binding::{BindingCycle, CallFailure, CallId, DispatchMode, Stage};
 use crate::cycle::engine::Choice;
 use crate::framework::extension_point::ExtensionPoint;
@@ -152,9 +152,13 @@ impl Scheduler {
     /// KEP-5278: a pod that will be held up, by Permit or by PreBind, says where it is going to be.
     /// Others do not: their binding says it soon enough, and a second call would double the load.
     fn announce(&mut self, uid: PodUid, pod: PodId, node: NodeId, pre_binds: PluginSet) {
-        let is_held_up = !pre_binds.is_empty() || self.bindings.is_held(uid);
+        let is_wanted = match self.settings.announce {
+            Announce::WhenNeeded => !pre_binds.is_empty() || self.bindings.is_held(uid),
+            Announce::Always => true,
+            Announce::Never => false,
+        };
         let is_news = self.world.pods().get(pod).nominated() != Some(node);
-        if self.settings.gates.nominated_node_name_for_expectation && is_held_up && is_news {
+        if self.settings.gates.nominated_node_name_for_expectation && is_wanted && is_news {
             let patch = StatusPatch { pod: uid, condition: None, nomination: Nomination::Node(node) };
             self.world.pods_mut().get_mut(pod).set_nominated(Some(node));
             let call = self.dispatcher.enqueue(ApiCall::PatchStatus(patch));

@@ -34,10 +34,12 @@ use std::time::Duration;
 
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::scheduler::Announce;
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
@@ -69,6 +71,10 @@ pub struct RunSettings {
     pub class_cache: ClassCache,
     /// How pods are counted by topology domain.
     pub pod_counting: PodCounting,
+    /// What the way to the API is like.
+    pub link: LinkSettings,
+    /// Who announces its node (KEP-5278).
+    pub announce: Announce,
 }
 
 /// Told how far a workload is. Called often; must be quick.
@@ -180,7 +186,7 @@ impl<'a> Executor<'a> {
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let meters = Meters::default();
         let version = cluster.resource_version();
-        let wall = WallSettings { threads: settings.threads };
+        let wall = WallSettings { threads: settings.threads, link: settings.link };
         let runtime = WallRuntime::start(api, scheduler, version, wall, meters.recorders())?;
         Ok(Executor {
             cluster,

@@ -16,7 +16,7 @@ use schedlab_core::framework::extender::ExtenderConfig;
 use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::{Registry, default_profile};
 use schedlab_core::interner::Vocabulary;
-use schedlab_core::scheduler::{FeatureGates, Scheduler, SchedulerSettings};
+use schedlab_core::scheduler::{FeatureGates, PlainBindings, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
 use super::error::ExecuteError;
@@ -75,15 +75,28 @@ pub(super) fn make(
             vec![profile]
         }
     };
-    let mut scheduler =
-        Scheduler::with_settings(world, profiles, engine, scheduler_settings(config, setup.gates))
-            .expect("the gates were checked when they were read");
+    let loop_settings = SchedulerSettings {
+        announce: settings.announce,
+        ..over_link(settings, engine.parallelism, scheduler_settings(config, setup.gates))
+    };
+    let mut scheduler = Scheduler::with_settings(world, profiles, engine, loop_settings)
+        .expect("the gates were checked when they were read");
     if let Some(config) = config {
         let extenders = build_extenders(&config.extenders, api)
             .map_err(|error| ConfigError::Extenders { file: config.file.clone(), error })?;
         scheduler.set_extenders(as_extenders(&extenders));
     }
     Ok(scheduler)
+}
+
+/// Where calls take time, as many are under way as upstream allows, bindings included, and the
+/// others wait where they can still be merged. Upstream: scheduler.go gives the dispatcher the
+/// scheduler's `parallelism`.
+fn over_link(settings: RunSettings, parallelism: usize, scheduler: SchedulerSettings) -> SchedulerSettings {
+    if settings.link.is_instant() {
+        return scheduler;
+    }
+    SchedulerSettings { parallel_calls_max: parallelism, plain_bindings: PlainBindings::Queued, ..scheduler }
 }
 
 fn scheduler_settings(config: Option<&SchedulerConfig>, gates: FeatureGates) -> SchedulerSettings {

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use schedlab_cluster::runtime::record::{BindRecorder, Bound, CycleOutcome, CycleRecorder};
 use schedlab_core::cycle::probe::{Mark, Probe};
-use schedlab_core::ids::PodUid;
 
 use super::scope::PodScope;
 use super::windows::Burst;
@@ -276,23 +275,27 @@ pub struct BindMeter {
     shared: Shared<Readings>,
     scope: Shared<Option<PodScope>>,
     /// Of a batch, the pods in the scope.
-    covered: Vec<(PodUid, u64)>,
+    covered: Vec<Bound>,
     start_ns: u64,
     is_on: bool,
 }
 
 impl BindMeter {
-    fn record(&self, bound: &[(PodUid, u64)], now_ns: u64) {
+    fn record(&self, bound: &[Bound], now_ns: u64) {
         if bound.is_empty() {
             return;
         }
         let mut shared = lock(&self.shared);
         shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
-        shared.latencies.record(Stage::Bind, now_ns - self.start_ns, bound.len() as u64);
+        // Pods of a batch were mostly sent together.
+        for group in bound.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
+            let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
+            shared.latencies.record(Stage::Bind, now_ns.saturating_sub(sent_ns), group.len() as u64);
+        }
         // Pods of a batch were mostly created together: equal times are recorded at once.
         let end_to_end = shared.latencies.of(Stage::EndToEnd);
-        for group in bound.chunk_by(|(_, one), (_, other)| one == other) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].1);
+        for group in bound.chunk_by(|one, other| one.created_ns == other.created_ns) {
+            let elapsed_ns = now_ns.saturating_sub(group[0].created_ns);
             end_to_end.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
         }
     }
@@ -306,7 +309,7 @@ impl BindRecorder for BindMeter {
         }
     }
 
-    fn binds_ended(&mut self, bound: &[(PodUid, u64)]) {
+    fn binds_ended(&mut self, bound: &[Bound]) {
         if !self.is_on {
             return;
         }
@@ -316,7 +319,7 @@ impl BindRecorder for BindMeter {
             None => self.record(bound, now_ns),
             Some(scope) => {
                 covered.clear();
-                covered.extend(bound.iter().filter(|(pod, _)| scope.covers(*pod)));
+                covered.extend(bound.iter().filter(|bound| scope.covers(bound.pod)));
                 self.record(&covered, now_ns);
             }
         }

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::scheduler::Announce;
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
     ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
@@ -20,6 +22,8 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     seed: 7,
     class_cache: ClassCache::On,
     pod_counting: PodCounting::Kept,
+    link: LinkSettings::INSTANT,
+    announce: Announce::WhenNeeded,
 };
 
 pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use schedlab_cluster::api::{Api, NamedBinding, format_pod_uid, parse_pod_uid};
 use schedlab_cluster::extender::{as_extenders, build_extenders, ignored_resources};
+use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::record::NoRecorder;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_core::cycle::engine::EngineSettings;
@@ -178,7 +179,7 @@ fn bound_node(
     scheduler.set_extenders(as_extenders(&build_extenders(&[config], &api).expect("good")));
     let version = store.resource_version();
     create(&store, node("a"));
-    let settings = WallSettings { threads: 1 };
+    let settings = WallSettings { threads: 1, link: LinkSettings::default() };
     let runtime =
         WallRuntime::start(api, scheduler, version, settings, (NoRecorder, NoRecorder)).expect("threads");
     create_pod(&store, "web");

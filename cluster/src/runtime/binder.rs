@@ -1,0 +1,281 @@
+//! The thread that performs calls, at once or after the latency that the link to the API has.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
+use schedlab_core::binding::{CallFailure, CallId};
+use schedlab_core::framework::extend::Extenders;
+use schedlab_core::ids::PodUid;
+use schedlab_core::scheduler::{ConditionChange, StatusPatch, VolumeWrites};
+
+use super::bind::bind_by_extender;
+use super::record::{BindRecorder, Bound};
+use super::volumes;
+use super::wall::Shared;
+use crate::api::{
+    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason,
+};
+use crate::clock::monotonic_ns;
+use crate::link::{Link, LinkSettings};
+
+/// A binding to be made.
+#[derive(Clone, Copy)]
+pub(super) struct BindCall {
+    pub(super) id: CallId,
+    pub(super) binding: Binding,
+    /// When the pod was created.
+    pub(super) created_ns: u64,
+}
+
+/// A status to be patched; the nomination in the API's terms.
+pub(super) struct PatchCall {
+    pub(super) id: CallId,
+    pub(super) patch: StatusPatch,
+    pub(super) nomination: Nomination,
+}
+
+/// Calls on their way, by kind.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) binds: Vec<BindCall>,
+    pub(super) patches: Vec<PatchCall>,
+    pub(super) deletes: Vec<(CallId, PodUid)>,
+    pub(super) volumes: Vec<(CallId, VolumeWrites)>,
+    /// When each binding was sent, over a slow link; otherwise they all were just now.
+    pub(super) bind_sent_ns: Vec<u64>,
+}
+
+/// One call of a batch.
+enum Call {
+    Bind(BindCall, u64),
+    Patch(PatchCall),
+    Delete(CallId, PodUid),
+    Volumes(CallId, VolumeWrites),
+}
+
+impl Batch {
+    pub(super) fn len(&self) -> usize {
+        self.binds.len() + self.patches.len() + self.deletes.len() + self.volumes.len()
+    }
+
+    fn clear(&mut self) {
+        self.binds.clear();
+        self.patches.clear();
+        self.deletes.clear();
+        self.volumes.clear();
+        self.bind_sent_ns.clear();
+    }
+
+    /// Each call on its own, and how many calls to the API it is.
+    fn into_calls(self, now_ns: u64) -> impl Iterator<Item = (Call, u32)> {
+        let patches = self.patches.into_iter().map(|call| (Call::Patch(call), 1));
+        let volumes = self.volumes.into_iter().map(|(id, writes)| {
+            let trips = writes.bindings.len() + writes.provisions.len();
+            (Call::Volumes(id, writes), u32::try_from(trips).unwrap_or(u32::MAX))
+        });
+        let binds = self.binds.into_iter().map(move |call| (Call::Bind(call, now_ns), 1));
+        let deletes = self.deletes.into_iter().map(|(id, pod)| (Call::Delete(id, pod), 1));
+        patches.chain(volumes).chain(binds).chain(deletes)
+    }
+
+    fn push(&mut self, call: Call) {
+        match call {
+            Call::Bind(call, sent_ns) => {
+                self.binds.push(call);
+                self.bind_sent_ns.push(sent_ns);
+            }
+            Call::Patch(call) => self.patches.push(call),
+            Call::Delete(id, pod) => self.deletes.push((id, pod)),
+            Call::Volumes(id, writes) => self.volumes.push((id, writes)),
+        }
+    }
+}
+
+/// How a call ended. Bindings that nobody tracks are answered only if they failed.
+pub(super) struct Answer {
+    pub(super) id: CallId,
+    pub(super) pod: PodUid,
+    pub(super) result: Result<(), CallFailure>,
+}
+
+/// The binder thread.
+pub(super) struct Binder<B> {
+    pub(super) api: Arc<dyn Api>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) batches: Receiver<Batch>,
+    pub(super) answers: Sender<Vec<Answer>>,
+    pub(super) recorder: B,
+    /// Those that bind.
+    pub(super) extenders: Extenders,
+    pub(super) scratch: Scratch,
+}
+
+/// What is used again by every batch.
+#[derive(Default)]
+pub(super) struct Scratch {
+    results: Vec<Result<(), ApiError>>,
+    binds: Vec<Binding>,
+    bound: Vec<Bound>,
+}
+
+impl<B: BindRecorder> Binder<B> {
+    /// Performs every batch as it comes.
+    pub(super) fn run(mut self) -> B {
+        while let Ok(batch) = self.batches.recv() {
+            self.perform(&batch);
+        }
+        self.recorder
+    }
+
+    /// Performs every call when its time on the link is over.
+    pub(super) fn run_over(mut self, settings: LinkSettings) -> B {
+        let mut link = Link::new(settings);
+        let mut arrived = Batch::default();
+        loop {
+            let now_ns = monotonic_ns();
+            arrived.clear();
+            while let Some(call) = link.take_due(now_ns) {
+                arrived.push(call);
+            }
+            if arrived.len() > 0 {
+                self.perform(&arrived);
+            }
+            match self.next_batch(link.next_due_ns()) {
+                Ok(batch) => {
+                    let now_ns = monotonic_ns();
+                    for (call, trips) in batch.into_calls(now_ns) {
+                        link.send(call, trips, now_ns);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // The scheduler has stopped: nobody will ask how the rest ends.
+                Err(RecvTimeoutError::Disconnected) => return self.recorder,
+            }
+        }
+    }
+
+    fn next_batch(&self, until_ns: Option<u64>) -> Result<Batch, RecvTimeoutError> {
+        let Some(until_ns) = until_ns else {
+            return self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        };
+        self.batches.recv_timeout(Duration::from_nanos(until_ns.saturating_sub(monotonic_ns())))
+    }
+
+    fn perform(&mut self, batch: &Batch) {
+        let mut answers = Vec::new();
+        // A patch was wanted before the binding of the same pod: it must not arrive after it.
+        self.patch(&batch.patches, &mut answers);
+        for (id, writes) in &batch.volumes {
+            answers.push(answer(*id, writes.pod, &volumes::write(self.api.as_ref(), writes)));
+        }
+        self.bind(batch, &mut answers);
+        self.delete(&batch.deletes, &mut answers);
+        let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
+        let has_answers = !answers.is_empty();
+        if has_answers {
+            // The scheduler thread ends before the binder only when stopped.
+            let _ = self.answers.send(answers);
+        }
+        self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
+        self.shared.calls_in_flight.fetch_sub(batch.len() as u64, Ordering::AcqRel);
+        if has_answers {
+            // The writes may have woken the scheduler before the answers were there.
+            self.api.nudge();
+        }
+    }
+
+    /// Binds through the API, but for pods that an extender binds.
+    fn bind_each(&self, binds: &[Binding], results: &mut Vec<Result<(), ApiError>>) {
+        if self.extenders.is_empty() {
+            return self.api.bind_batch(binds, results);
+        }
+        for binding in binds {
+            match bind_by_extender(self.api.as_ref(), &self.extenders, *binding) {
+                Some(result) => results.push(result),
+                None => results.push(self.api.bind_pod(*binding)),
+            }
+        }
+    }
+
+    fn bind(&mut self, batch: &Batch, answers: &mut Vec<Answer>) {
+        if batch.binds.is_empty() {
+            return;
+        }
+        self.recorder.binds_begin();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let Scratch { results, binds, bound } = &mut scratch;
+        binds.clear();
+        binds.extend(batch.binds.iter().map(|call| call.binding));
+        results.clear();
+        self.bind_each(binds, results);
+        bound.clear();
+        for (at, (call, result)) in batch.binds.iter().zip(results.iter()).enumerate() {
+            if result.is_ok() {
+                let sent_ns = batch.bind_sent_ns.get(at).copied();
+                bound.push(Bound { pod: call.binding.pod, created_ns: call.created_ns, sent_ns });
+            }
+            if result.is_err() || call.id != CallId::UNTRACKED {
+                answers.push(answer(call.id, call.binding.pod, result));
+            }
+        }
+        self.recorder.binds_ended(bound);
+        self.scratch = scratch;
+    }
+
+    fn patch(&mut self, patches: &[PatchCall], answers: &mut Vec<Answer>) {
+        if patches.is_empty() {
+            return;
+        }
+        let wanted: Vec<PodStatusPatch<'_>> = patches
+            .iter()
+            .map(|call| PodStatusPatch {
+                pod: call.patch.pod,
+                condition: call.patch.condition.as_ref().map(condition),
+                nomination: call.nomination,
+                phase: None,
+            })
+            .collect();
+        let results = &mut self.scratch.results;
+        results.clear();
+        self.api.patch_pod_status_batch(&wanted, results);
+        let calls = patches.iter().zip(results.iter());
+        answers.extend(calls.map(|(call, result)| answer(call.id, call.patch.pod, result)));
+    }
+
+    fn delete(&mut self, deletes: &[(CallId, PodUid)], answers: &mut Vec<Answer>) {
+        if deletes.is_empty() {
+            return;
+        }
+        let pods: Vec<PodUid> = deletes.iter().map(|&(_, pod)| pod).collect();
+        let results = &mut self.scratch.results;
+        results.clear();
+        self.api.delete_pods_batch(&pods, results);
+        let calls = deletes.iter().zip(results.iter());
+        answers.extend(calls.map(|(&(id, pod), result)| answer(id, pod, result)));
+    }
+}
+
+fn condition(change: &ConditionChange) -> ConditionPatch<'_> {
+    let (reason, message) = match change {
+        ConditionChange::False { reason, message } => (reason.as_str(), message.as_ref()),
+        // Differs: KEP-5501 removes the condition. The API here patches conditions and removes none,
+        // so it is left without a reason.
+        ConditionChange::Withdraw => ("", ""),
+    };
+    ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message }
+}
+
+/// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
+fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
+    let failure = |error: &ApiError| match error.reason {
+        Reason::NotFound => CallFailure::NotFound,
+        Reason::Conflict => CallFailure::Conflict,
+        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
+            CallFailure::Transient
+        }
+        _ => CallFailure::Other,
+    };
+    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
+}
