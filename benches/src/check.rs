@@ -34,6 +34,7 @@ pub fn chosen_row(decision: &Decision) -> usize {
     match decision {
         Decision::Chosen(choice) => choice.row,
         Decision::Unschedulable(diagnosis) => panic!("no node was found: {diagnosis:?}"),
+        Decision::NominatedMissed => panic!("the pods of benches are not nominated"),
     }
 }
 

@@ -115,6 +115,10 @@ pub(crate) struct RunArgs {
     pub(crate) pod_counting: CountingMode,
     #[command(flatten)]
     pub(crate) api: ApiArgs,
+    /// What happens to a pod whose nominated node does not fit it (KEP-1923), with the feature gate
+    /// TryNominatedNodeFirst
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = MissMode::FallThrough)]
+    pub(crate) nominated_node_miss: MissMode,
     /// Where to write result.json, perf-dash JSON, benchstat text and report.html
     /// [default: schedlab-report; with --json nothing is written unless this is given]
     #[arg(long, value_name = "DIR")]
@@ -147,6 +151,7 @@ impl Default for RunArgs {
             class_cache: CacheMode::On,
             pod_counting: CountingMode::Kept,
             api: ApiArgs::default(),
+            nominated_node_miss: MissMode::FallThrough,
             out: None,
             json: false,
             enforce_thresholds: false,
@@ -207,6 +212,14 @@ pub(crate) enum CountingMode {
     Kept,
     /// Over all pods, in every cycle
     Scanned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MissMode {
+    /// The other nodes are searched in the same cycle
+    FallThrough,
+    /// The nomination is cleared and a fresh cycle begins
+    Requeue,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -6,6 +6,18 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{ClassId, NodeId, PodUid};
 
+/// What becomes of a pod's own nominated node when a node is looked for (KEP-1923).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TryNominated {
+    /// It is a node like any other.
+    Never,
+    /// It is looked at before all others; if it does not fit, they are searched in the same cycle.
+    #[default]
+    First,
+    /// It is looked at before all others; if it does not fit, the cycle ends there.
+    FirstOrMiss,
+}
+
 /// A pod nominated to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nomination {

@@ -35,6 +35,7 @@ use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::PodInput;
 use crate::interner::Vocabulary;
+use crate::nominations::TryNominated;
 use crate::plugins::volume_binding::VolumeBinding;
 use crate::queue::event::NodeState;
 use crate::queue::hints::HintTable;
@@ -87,6 +88,12 @@ pub enum Step {
     },
     /// A plugin failed.
     Failed {
+        /// The pod.
+        pod: PodId,
+    },
+    /// The pod's nominated node does not fit: [`NominatedNodeMiss::Requeue`]. The pod is ready to
+    /// be tried again, without a nomination.
+    NominatedMissed {
         /// The pod.
         pod: PodId,
     },
@@ -157,6 +164,17 @@ impl Default for SchedulerSettings {
             nominated_node_miss: NominatedNodeMiss::default(),
             announce: Announce::default(),
             plain_bindings: PlainBindings::default(),
+        }
+    }
+}
+
+impl SchedulerSettings {
+    /// What becomes of a pod's nominated node.
+    fn try_nominated(&self) -> TryNominated {
+        match (self.gates.try_nominated_node_first, self.nominated_node_miss) {
+            (false, _) => TryNominated::Never,
+            (true, NominatedNodeMiss::FallThrough) => TryNominated::First,
+            (true, NominatedNodeMiss::Requeue) => TryNominated::FirstOrMiss,
         }
     }
 }
@@ -264,7 +282,7 @@ impl Scheduler {
             settings,
             world,
             parts,
-            engine: Engine::new(engine),
+            engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine }),
             bindings: Bindings::default(),
             dispatcher: Dispatcher::new(mode),
             conditions: Conditions::default(),
@@ -470,6 +488,10 @@ fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> Schedulin
 
 #[cfg(test)]
 mod binding_tests;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
+mod nominated_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::Announce;
+use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
@@ -111,6 +111,7 @@ fn workload(args: &ExplainArgs) -> Result<Subject> {
         pod_counting: PodCounting::Kept,
         link: LinkSettings::INSTANT,
         announce: Announce::WhenNeeded,
+        nominated_node_miss: NominatedNodeMiss::FallThrough,
     };
     let registry = Registry::new_in_tree();
     let control = Control {

@@ -12,7 +12,7 @@ use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
-use schedlab_core::scheduler::Announce;
+use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
@@ -30,7 +30,7 @@ use schedlab_workloads::results::{
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::select;
-use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, RunArgs};
+use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
@@ -125,6 +125,10 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             AnnounceMode::Never => Announce::Never,
             AnnounceMode::WhenNeeded => Announce::WhenNeeded,
             AnnounceMode::Always => Announce::Always,
+        },
+        nominated_node_miss: match args.nominated_node_miss {
+            MissMode::FallThrough => NominatedNodeMiss::FallThrough,
+            MissMode::Requeue => NominatedNodeMiss::Requeue,
         },
     }
 }

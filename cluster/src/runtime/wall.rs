@@ -352,7 +352,9 @@ impl<C: CycleRecorder> Driver<C> {
             let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
                 Step::Idle => break,
                 Step::Assumed { pod, .. } => (pod, CycleOutcome::Assumed),
-                Step::Unschedulable { pod } | Step::Failed { pod } => (pod, CycleOutcome::Unschedulable),
+                Step::Unschedulable { pod } | Step::Failed { pod } | Step::NominatedMissed { pod } => {
+                    (pod, CycleOutcome::Unschedulable)
+                }
             };
             attempts += 1;
             self.recorder.cycle_ended(self.scheduler.world().pods().get(pod).queued_ns, outcome);

@@ -17,6 +17,7 @@ use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
+use crate::nominations::TryNominated;
 use crate::preemption::{Candidate, DryRun, Preemption, PreemptionArgs, potential_rows, why_ineligible};
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
 use crate::world::World;
@@ -30,8 +31,8 @@ pub enum ClassCache {
     Off,
 }
 
-/// How the engine works; nothing here but [`EngineSettings::tie_break`] and
-/// [`EngineSettings::seed`] can change a decision.
+/// How the engine works; nothing here but [`EngineSettings::tie_break`], [`EngineSettings::seed`] and
+/// [`EngineSettings::try_nominated`] can change a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSettings {
     /// Whether verdicts and scores are kept.
@@ -44,6 +45,8 @@ pub struct EngineSettings {
     pub tie_break: TieBreak,
     /// The seed of tie-breaking draws.
     pub seed: u64,
+    /// What becomes of a pod's own nominated node. A scheduler sets it by its gates.
+    pub try_nominated: TryNominated,
 }
 
 impl Default for EngineSettings {
@@ -54,6 +57,7 @@ impl Default for EngineSettings {
             parallelism: DEFAULT_PARALLELISM,
             tie_break: TieBreak::Draw,
             seed: 0,
+            try_nominated: TryNominated::default(),
         }
     }
 }
@@ -75,6 +79,11 @@ impl Pending {
     pub fn nominated_row(&self, world: &World) -> Option<usize> {
         world.nodes().row_of(self.nominated?)
     }
+
+    /// How many nodes were asked before the search.
+    fn nominated_count(&self, world: &World) -> usize {
+        usize::from(self.nominated_row(world).is_some())
+    }
 }
 
 impl From<ClassId> for Pending {
@@ -91,6 +100,9 @@ pub enum Decision {
     Chosen(Choice),
     /// No node.
     Unschedulable(Arc<Diagnosis>),
+    /// The nominated node does not fit, or is not there, and no other was looked at:
+    /// [`TryNominated::FirstOrMiss`].
+    NominatedMissed,
 }
 
 /// A chosen node and how the search went.
@@ -100,12 +112,22 @@ pub struct Choice {
     pub row: usize,
     /// Nodes looked at.
     pub evaluated: usize,
+    /// Questions put to nodes: one more than `evaluated` when the nominated node did not fit and the
+    /// search came by it again.
+    pub asked: usize,
     /// Feasible nodes found.
     pub feasible: usize,
     /// Feasible nodes that share the highest total; 1 when only one was feasible.
     pub ties: usize,
     /// It is the node the pod was nominated to, taken without regard to scores.
     pub via_nominated: bool,
+}
+
+impl Choice {
+    /// The nominated node, without a search.
+    fn nominated(row: usize) -> Choice {
+        Choice { row, evaluated: 1, asked: 1, feasible: 1, ties: 1, via_nominated: true }
+    }
 }
 
 /// Entries kept at most. At 5,000 nodes an entry is about 45 kB.
@@ -196,7 +218,7 @@ impl Engine {
         pending: impl Into<Pending>,
         probe: &mut P,
     ) -> Decision {
-        let pending = pending.into();
+        let pending = self.searching(pending.into());
         let at = self.entry_for(pending.class);
         if world.nodes().node_count() == 0 {
             return Decision::Unschedulable(Arc::default());
@@ -214,12 +236,16 @@ impl Engine {
         if !self.extenders.is_empty() {
             return self.decide_extended(at, world, profile, pending, probe);
         }
-        let nominated = pending.nominated_row(world);
-        if let Some(row) = nominated
-            && self.question(at, profile, pending).fits(world, row)
-        {
-            probe.mark(Mark::Filter);
-            return Decision::Chosen(Choice { row, evaluated: 1, feasible: 1, ties: 1, via_nominated: true });
+        if pending.nominated.is_some() {
+            let row = pending.nominated_row(world);
+            if let Some(row) = row.filter(|&row| self.question(at, profile, pending).fits(world, row)) {
+                probe.mark(Mark::Filter);
+                return Decision::Chosen(Choice::nominated(row));
+            }
+            if self.settings.try_nominated == TryNominated::FirstOrMiss {
+                probe.mark(Mark::Filter);
+                return Decision::NominatedMissed;
+            }
         }
         match &self.entries[at].plan.scope {
             Scope::Rows { .. } => self.decide_narrow(at, world, profile, pending, probe),
@@ -240,8 +266,10 @@ impl Engine {
         let at = self.entry_for(pending.class);
         self.entries[at].refresh(world, profile);
         self.reserved.find(world, pending);
+        let searched = self.searching(pending);
         let Engine { entries, reserved, potential, dry_run, draws, settings, .. } = self;
-        let question = Question { profile, plan: &entries[at].plan, pending, reserved: reserved.rows() };
+        let question =
+            Question { profile, plan: &entries[at].plan, pending: searched, reserved: reserved.rows() };
         potential_rows(world, question, potential);
         let row = pending.nominated_row(world);
         let nominated = row.map(|row| {
@@ -260,6 +288,14 @@ impl Engine {
     pub fn take_candidate<'a>(&mut self, found: &'a Preemption) -> Option<&'a Candidate> {
         let nth = pick(self.settings, &mut self.draws, found.best.len());
         found.taken(nth)
+    }
+
+    /// The pod as the search sees it: without its nominated node if that is nothing special.
+    fn searching(&self, pending: Pending) -> Pending {
+        match self.settings.try_nominated {
+            TryNominated::Never => Pending { nominated: None, ..pending },
+            TryNominated::First | TryNominated::FirstOrMiss => pending,
+        }
     }
 
     /// What the pod at hand asks of a row.
@@ -302,12 +338,13 @@ impl Engine {
         probe: &mut P,
     ) -> Decision {
         let mut search = self.search(at, world, profile, pending);
+        let asked = search.evaluated + pending.nominated_count(world);
         search.evaluated += usize::from(self.missed_elsewhere(world, pending, search.evaluated));
         self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
         probe.mark(Mark::Filter);
         let chosen = |row, ties| {
             let Search { evaluated, feasible } = search;
-            Decision::Chosen(Choice { row, evaluated, feasible, ties, via_nominated: false })
+            Decision::Chosen(Choice { row, evaluated, asked, feasible, ties, via_nominated: false })
         };
         match search.feasible {
             0 => return Decision::Unschedulable(self.diagnose(at, world, profile, pending)),
@@ -496,8 +533,8 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let (evaluated, missed) = self.search_narrow(at, world, profile, pending);
-        let evaluated = evaluated + missed;
+        let (searched, missed) = self.search_narrow(at, world, profile, pending);
+        let (evaluated, asked) = (searched + missed, searched + pending.nominated_count(world));
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
@@ -516,7 +553,8 @@ impl Engine {
             chosen = take_best(rows, totals, *settings, draws);
             probe.mark(Mark::Score);
         }
-        Decision::Chosen(Choice { row: chosen.0, evaluated, feasible, ties: chosen.1, via_nominated: false })
+        let (row, ties) = chosen;
+        Decision::Chosen(Choice { row, evaluated, asked, feasible, ties, via_nominated: false })
     }
 
     /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at,

@@ -53,6 +53,7 @@ mod tests {
     use super::super::schedule::{Decision, Pick, Profile, schedule_pod};
     use super::*;
     use crate::input::PodInput;
+    use crate::nominations::TryNominated;
 
     fn named(name: &str, nominated: Option<&str>, input: PodInput) -> NaivePod {
         let mut pod = NaivePod::from(input);
@@ -130,6 +131,32 @@ mod tests {
         assert!(on_b.via_nominated);
         assert_eq!(on_b.chosen.as_deref(), Some("b"));
         assert_eq!((on_b.feasible, on_b.next_start), (vec!["b".to_owned()], 0));
+    }
+
+    #[test]
+    fn a_nominated_node_may_be_a_node_like_any_other() {
+        let profile = Profile { try_nominated: TryNominated::Never, ..Profile::default() };
+        let mut cluster = cluster(&[]);
+        cluster.add_pod("b", worker("5", 0));
+        let decision =
+            schedule_pod(&profile, &cluster, &named("pod", Some("b"), worker("4", 5)), 0, Pick::First);
+        assert!(!decision.via_nominated);
+        assert_eq!(decision.feasible, ["a", "b"]);
+        assert_eq!(decision.chosen.as_deref(), Some("a"), "by its scores");
+    }
+
+    #[test]
+    fn a_cycle_may_end_with_a_nominated_node_that_does_not_fit() {
+        let profile = Profile { try_nominated: TryNominated::FirstOrMiss, ..Profile::default() };
+        let mut cluster = cluster(&[]);
+        cluster.add_pod("b", worker("8", 0));
+        for (nominated, misses) in [("b", true), ("gone", true), ("a", false)] {
+            let pod = named("pod", Some(nominated), worker("4", 5));
+            let decision = schedule_pod(&profile, &cluster, &pod, 0, Pick::First);
+            assert_eq!(decision.missed_nominated, misses, "{nominated}");
+            assert_eq!(decision.via_nominated, !misses, "{nominated}");
+            assert_eq!(decision.next_start, 0);
+        }
     }
 
     #[test]

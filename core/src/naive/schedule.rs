@@ -18,6 +18,7 @@ use super::{
     volume_restrictions, volume_zone,
 };
 use crate::input::{NodeAffinityInput, PodInput};
+use crate::nominations::TryNominated;
 
 mod filtering;
 mod scoring;
@@ -57,6 +58,8 @@ pub struct Profile {
     pub spread_defaulting: pod_topology_spread::Defaulting,
     /// Arguments of InterPodAffinity.
     pub inter_pod: inter_pod_affinity::InterPodArgs,
+    /// What becomes of a pod's own nominated node.
+    pub try_nominated: TryNominated,
 }
 
 /// Which of several best nodes is taken.
@@ -90,6 +93,8 @@ pub struct Decision {
     pub chosen: Option<String>,
     /// The pod's nominated node passed, and no other was looked at.
     pub via_nominated: bool,
+    /// It did not pass, and no other was looked at.
+    pub missed_nominated: bool,
     /// Plugins that rejected a node or narrowed the nodes.
     pub unschedulable_plugins: BTreeSet<&'static str>,
     /// The event's text when no node is feasible, without the part of PostFilter.
@@ -131,6 +136,7 @@ impl Default for Profile {
             added_affinity: None,
             spread_defaulting: pod_topology_spread::Defaulting::default(),
             inter_pod: inter_pod_affinity::InterPodArgs::default(),
+            try_nominated: TryNominated::default(),
         }
     }
 }
@@ -171,6 +177,7 @@ pub fn schedule_pod(
         ties: Vec::new(),
         chosen: None,
         via_nominated: false,
+        missed_nominated: false,
         unschedulable_plugins: BTreeSet::new(),
         message: None,
     };
@@ -182,7 +189,7 @@ pub fn schedule_pod(
     if decision.pre_filter.rejected.is_none() {
         let search = Search::new(profile, cluster, pod, &decision.pre_filter.skip);
         try_nominated(&search, &mut decision);
-        if !decision.via_nominated {
+        if !decision.via_nominated && !decision.missed_nominated {
             find_feasible(&search, &mut decision);
         }
     }
@@ -221,8 +228,13 @@ pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
 /// The pod's nominated node comes before all others, also when PreFilter did not name it.
 fn try_nominated(search: &Search<'_>, decision: &mut Decision) {
     let Some(name) = &search.pod.meta.nominated_node_name else { return };
-    let Some(node) = search.cluster.nodes.iter().find(|node| node.input.name == *name) else { return };
-    decision.via_nominated = look_at(search, node, decision);
+    if search.profile.try_nominated == TryNominated::Never {
+        return;
+    }
+    let node = search.cluster.nodes.iter().find(|node| node.input.name == *name);
+    decision.via_nominated = node.is_some_and(|node| look_at(search, node, decision));
+    decision.missed_nominated =
+        !decision.via_nominated && search.profile.try_nominated == TryNominated::FirstOrMiss;
 }
 
 fn find_feasible(search: &Search<'_>, decision: &mut Decision) {

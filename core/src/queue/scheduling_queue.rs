@@ -317,6 +317,14 @@ impl SchedulingQueue {
         self.requeue(pod, strategy, now_ns, host);
     }
 
+    /// A popped pod is tried again at once: its attempt was neither a success nor a rejection.
+    pub fn again(&mut self, pod: PodId, now_ns: u64, host: &mut impl QueueHost) {
+        if self.place(pod) == QueuePlace::InFlight {
+            self.leave(pod);
+            self.enter_active(pod, Entrance::Guarded, now_ns, host);
+        }
+    }
+
     /// Something happened: pods it may help are tried again, and pods in flight will know of it.
     pub fn on_event(&mut self, event: &Event, scope: Scope, now_ns: u64, host: &mut impl QueueHost) {
         if self.waiting.is_empty() && self.in_flight.is_empty() {

@@ -30,6 +30,10 @@ impl Scheduler {
                 self.no_node_fits(pod, profile, &diagnosis);
                 Step::Unschedulable { pod }
             }
+            Decision::NominatedMissed => {
+                self.start_afresh(pod);
+                Step::NominatedMissed { pod }
+            }
         };
         self.serve_requests();
         step

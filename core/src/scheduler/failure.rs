@@ -50,6 +50,24 @@ impl Scheduler {
         self.dispatcher.enqueue(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
     }
 
+    /// The nominated node does not fit: the nomination is cleared, and the pod is tried again at once,
+    /// on all nodes. That is the first design of KEP-1923; were the nomination kept, as KEP-5278 has
+    /// it, the pod would miss for ever.
+    pub(super) fn start_afresh(&mut self, pod: PodId) {
+        let now_ns = self.now_ns;
+        self.with_queue(|queue, host| queue.again(pod, now_ns, host));
+        let row = *self.world.pods().get(pod);
+        let name = row.nominated().map_or("", |node| self.world.node_name(node));
+        let message: Arc<str> = format!("nominated node {name} does not fit the pod any more").into();
+        let condition = self.conditions.id(ConditionReason::SchedulerError, &message);
+        let is_news = row.condition != condition;
+        self.note_nomination(pod, None);
+        self.world.pods_mut().get_mut(pod).condition = condition;
+        let condition = is_news.then(|| self.conditions.change(condition));
+        let patch = StatusPatch { pod: row.uid, condition, nomination: Nomination::Clear };
+        self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+    }
+
     /// A plugin refused a pod after a node was found; the pod has left the node.
     pub(super) fn refuse(&mut self, pod: PodId, plugin: PluginNumber, refusal: &Refusal) {
         let text: Arc<str> = refusal.reason.text(&self.world.vocabulary).into();

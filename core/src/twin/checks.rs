@@ -27,7 +27,9 @@ pub(crate) fn check_decision(
     let expected = schedule_pod(naive_profile, &twin.cluster, &pod, start, Pick::First);
     assert_eq!(engine.next_start(), expected.next_start, "next start");
     twin.world.check_counts();
+    assert_eq!(decision == Decision::NominatedMissed, expected.missed_nominated, "missed the nominated node");
     match decision {
+        Decision::NominatedMissed => None,
         Decision::Unschedulable(diagnosis) => {
             assert_eq!(expected.feasible, Vec::<String>::new(), "feasible nodes");
             let plugins: Vec<&str> = expected.unschedulable_plugins.iter().copied().collect();

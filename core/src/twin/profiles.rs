@@ -10,6 +10,7 @@ use crate::interner::Vocabulary;
 use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
 use crate::naive::pod_topology_spread::Defaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
+use crate::nominations::TryNominated;
 use crate::plugins::image_locality::ImageLocality;
 use crate::plugins::inter_pod_affinity::InterPodAffinity;
 use crate::plugins::node_affinity::NodeAffinity;
@@ -54,6 +55,9 @@ pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     }
     if rng.chance(5) {
         profile.score_plugins.clear();
+    }
+    if rng.chance(25) {
+        profile.try_nominated = *rng.pick(&[TryNominated::Never, TryNominated::FirstOrMiss]);
     }
     profile
 }

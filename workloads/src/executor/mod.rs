@@ -39,7 +39,7 @@ use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::Announce;
+use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
@@ -75,6 +75,8 @@ pub struct RunSettings {
     pub link: LinkSettings,
     /// Who announces its node (KEP-5278).
     pub announce: Announce,
+    /// What happens to a pod whose nominated node does not fit.
+    pub nominated_node_miss: NominatedNodeMiss,
 }
 
 /// Told how far a workload is. Called often; must be quick.

@@ -65,6 +65,7 @@ pub(super) fn make(
         parallelism: parallelism.unwrap_or(DEFAULT_PARALLELISM),
         tie_break: TieBreak::Draw,
         seed: settings.seed,
+        ..EngineSettings::default()
     };
     let mut world = World::default().counting(settings.pod_counting);
     let profiles = match config {
@@ -77,6 +78,7 @@ pub(super) fn make(
     };
     let loop_settings = SchedulerSettings {
         announce: settings.announce,
+        nominated_node_miss: settings.nominated_node_miss,
         ..over_link(settings, engine.parallelism, scheduler_settings(config, setup.gates))
     };
     let mut scheduler = Scheduler::with_settings(world, profiles, engine, loop_settings)

@@ -53,7 +53,7 @@ impl Comparison<'_> {
     pub(super) fn decision(&mut self, ours: &Decision) {
         let (row, ties, feasible) = match ours {
             Decision::Chosen(choice) => (Some(choice.row), choice.ties, choice.feasible),
-            Decision::Unschedulable(_) => (None, 0, 0),
+            Decision::Unschedulable(_) | Decision::NominatedMissed => (None, 0, 0),
         };
         let recorded_nodes = self.record.nodes.as_deref().unwrap_or_default();
         let recorded_feasible = recorded_nodes.iter().filter(|node| node.feasible).count();

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::Announce;
+use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
     ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
@@ -24,6 +24,7 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     pod_counting: PodCounting::Kept,
     link: LinkSettings::INSTANT,
     announce: Announce::WhenNeeded,
+    nominated_node_miss: NominatedNodeMiss::FallThrough,
 };
 
 pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {

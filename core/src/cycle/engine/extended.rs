@@ -12,6 +12,7 @@ use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extend::{EXTENDER_NAME, Extender, Extenders, NodeWords, add_scores, filter_rows};
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
+use crate::nominations::TryNominated;
 use crate::snapshot::mask::{BitRows, NodeMask};
 use crate::world::World;
 
@@ -39,6 +40,9 @@ impl Engine {
     ) -> Decision {
         if let Some(choice) = self.nominated_extended(at, world, profile, pending) {
             return Decision::Chosen(choice);
+        }
+        if pending.nominated.is_some() && self.settings.try_nominated == TryNominated::FirstOrMiss {
+            return Decision::NominatedMissed;
         }
         let start = self.next_start;
         let (evaluated, missed) = match &self.entries[at].plan.scope {
@@ -97,6 +101,7 @@ impl Engine {
         Decision::Chosen(Choice {
             row: chosen.0,
             evaluated: evaluated + missed,
+            asked: evaluated + pending.nominated_count(world),
             feasible,
             ties: chosen.1,
             via_nominated: false,
@@ -120,8 +125,7 @@ impl Engine {
         let mut rows = vec![u32::try_from(row).expect("rows fit u32")];
         // An extender that fails here is asked again with the other nodes.
         filter_rows(&self.extenders, world, pod, &mut rows).ok()?;
-        let choice = Choice { row, evaluated: 1, feasible: 1, ties: 1, via_nominated: true };
-        (!rows.is_empty()).then_some(choice)
+        (!rows.is_empty()).then(|| Choice::nominated(row))
     }
 
     /// The rows that a search from `start` looked at.

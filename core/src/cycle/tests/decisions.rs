@@ -25,7 +25,7 @@ fn settings(rng: &mut Rng) -> EngineSettings {
 fn check_some(rng: &mut Rng, twin: &mut Twin, pod_count: usize) {
     let naive = naive_profile(rng);
     let fast = engine_profile(&naive, &mut twin.world.vocabulary);
-    let settings = settings(rng);
+    let settings = EngineSettings { try_nominated: naive.try_nominated, ..settings(rng) };
     let mut engine = Engine::new(settings);
     let mut draws = Draws::new(settings.seed);
     engine.set_next_start(rng.range(0..=2 * twin.cluster.nodes.len()));

@@ -32,7 +32,8 @@ impl History {
         let profile = engine_profile(&naive, &mut twin.world.vocabulary);
         let classes = (0..CLASS_COUNT).map(|_| twin.compile(&Arc::new(fake::pod(rng)))).collect();
         let (tie_break, seed) = (*rng.pick(&[TieBreak::Draw, TieBreak::First]), rng.next_u64());
-        let settings = EngineSettings { tie_break, seed, ..EngineSettings::default() };
+        let try_nominated = naive.try_nominated;
+        let settings = EngineSettings { tie_break, seed, try_nominated, ..EngineSettings::default() };
         History {
             twin,
             classes,

@@ -10,6 +10,7 @@ use crate::fake::{self, Rng, for_each_seed};
 use crate::ids::ClassId;
 use crate::input::{PodInput, PreemptionPolicy, TolerationInput};
 use crate::naive::schedule::Profile as NaiveProfile;
+use crate::nominations::TryNominated;
 use crate::preemption::PreemptionArgs;
 use crate::quantity::Quantity;
 use crate::snapshot;
@@ -73,10 +74,21 @@ fn check(
     found
 }
 
-fn engines() -> [Engine; 2] {
+/// With and without the class cache.
+fn engines(naive: &NaiveProfile) -> [Engine; 2] {
+    let (tie_break, try_nominated) = (TieBreak::First, naive.try_nominated);
     [ClassCache::On, ClassCache::Off].map(|class_cache| {
-        Engine::new(EngineSettings { class_cache, tie_break: TieBreak::First, ..EngineSettings::default() })
+        Engine::new(EngineSettings { class_cache, tie_break, try_nominated, ..EngineSettings::default() })
     })
+}
+
+/// A profile whose cycles end with a node or with a look for victims.
+fn searching_profile(rng: &mut Rng) -> NaiveProfile {
+    let mut naive = naive_profile(rng);
+    if naive.try_nominated == TryNominated::FirstOrMiss {
+        naive.try_nominated = TryNominated::First;
+    }
+    naive
 }
 
 #[test]
@@ -84,9 +96,9 @@ fn preemptions_equal_naive() {
     for_each_seed("preemptions_equal_naive", 3000, |rng| {
         let count = rng.range(0..=8);
         let mut twin = Twin::random(rng, count);
-        let naive = naive_profile(rng);
+        let naive = searching_profile(rng);
         let fast = engine_profile(&naive, &mut twin.world.vocabulary);
-        let mut engines = engines();
+        let mut engines = engines(&naive);
         for _ in 0..3 {
             check(rng, &mut twin, (&fast, &naive), &mut engines);
         }
@@ -99,9 +111,9 @@ fn preemptions_across_word_edges_equal_naive() {
     for_each_seed("preemptions_across_word_edges_equal_naive", 60, |rng| {
         let count = node_count(rng);
         let mut twin = Twin::random(rng, count);
-        let naive = naive_profile(rng);
+        let naive = searching_profile(rng);
         let fast = engine_profile(&naive, &mut twin.world.vocabulary);
-        let mut engines = engines();
+        let mut engines = engines(&naive);
         check(rng, &mut twin, (&fast, &naive), &mut engines);
         snapshot::tests::check(&mut twin);
     });
@@ -112,9 +124,9 @@ fn preemptions_in_histories_equal_naive() {
     for_each_seed("preemptions_in_histories_equal_naive", 150, |rng| {
         let count = rng.range(1..=6);
         let mut twin = Twin::random(rng, count);
-        let naive = naive_profile(rng);
+        let naive = searching_profile(rng);
         let fast = engine_profile(&naive, &mut twin.world.vocabulary);
-        let mut engines = engines();
+        let mut engines = engines(&naive);
         for _ in 0..30 {
             for _ in 0..rng.range(0..=3) {
                 random_event(rng, &mut twin, 0..=count + 2);
@@ -132,10 +144,11 @@ fn scanned_pods_decide_as_kept_counts() {
     for_each_seed("scanned_pods_decide_as_kept_counts", 400, |rng| {
         let count = node_count(rng);
         let mut kept = Twin::random(rng, count);
-        let fast = engine_profile(&naive_profile(rng), &mut kept.world.vocabulary);
+        let naive = searching_profile(rng);
+        let fast = engine_profile(&naive, &mut kept.world.vocabulary);
         let mut scanned = kept.clone();
         scanned.world = scanned.world.counting(PodCounting::Scanned);
-        let [mut engine, _] = engines();
+        let [mut engine, _] = engines(&naive);
         let mut other = engine.clone();
         for _ in 0..6 {
             let class = important(rng, &mut kept);
@@ -163,7 +176,7 @@ fn scanned_pods_decide_as_kept_counts() {
                         });
                     assert_eq!(one, two);
                 }
-                Decision::Unschedulable(_) => {}
+                Decision::Unschedulable(_) | Decision::NominatedMissed => {}
             }
         }
     });
@@ -179,7 +192,7 @@ fn victims_are_found() {
         let naive = NaiveProfile::default();
         let fast = engine_profile(&naive, &mut twin.world.vocabulary);
         for _ in 0..4 {
-            found += usize::from(check(rng, &mut twin, (&fast, &naive), &mut engines()));
+            found += usize::from(check(rng, &mut twin, (&fast, &naive), &mut engines(&naive)));
         }
     }
     assert!(found >= 15, "{found} of 400 pods found victims");

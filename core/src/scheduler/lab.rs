@@ -1,0 +1,118 @@
+//! A scheduler on a table for tests: what the API would say is told by hand, and calls stay open
+//! until the test answers them.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::binding::CallId;
+use crate::cycle::probe::NoProbe;
+use crate::cycle::select::TieBreak;
+use crate::framework::plugin::Plugin;
+use crate::input::{ContainerInput, NodeInput, ResourceList};
+use crate::quantity::Quantity;
+
+/// A scheduler, its clock and the calls nobody answered yet.
+pub(super) struct Lab {
+    pub(super) scheduler: Scheduler,
+    pub(super) now_ns: u64,
+    pub(super) open: Vec<OutgoingCall>,
+}
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+fn node(name: &str, cpu: &str) -> NodeInput {
+    NodeInput {
+        name: name.to_owned(),
+        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
+        ..NodeInput::default()
+    }
+}
+
+/// A pod that asks for so many CPUs.
+pub(super) fn pod(cpu: &str, priority: i32) -> PodInput {
+    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
+    PodInput { containers: vec![container], priority, ..PodInput::default() }
+}
+
+impl Lab {
+    /// With the default plugins, these beside them, and nodes of so many CPUs.
+    pub(super) fn new(
+        settings: SchedulerSettings,
+        plugins: Vec<Arc<dyn Plugin>>,
+        nodes: &[(&str, &str)],
+    ) -> Lab {
+        let mut world = World::default();
+        let usual = default_profile(&mut world.vocabulary);
+        let usual = usual.plugins().iter().map(|plugin| (Arc::clone(plugin), 1));
+        let others = plugins.into_iter().map(|plugin| (plugin, 0));
+        let profile = Profile::new("default-scheduler", usual.chain(others).collect());
+        let engine = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
+        let scheduler = Scheduler::with_settings(world, vec![profile], engine, settings);
+        let scheduler = scheduler.expect("gates that go together");
+        let mut lab = Lab { scheduler, now_ns: 0, open: Vec::new() };
+        nodes.iter().for_each(|(name, cpu)| lab.node(name, cpu));
+        lab
+    }
+
+    pub(super) fn node(&mut self, name: &str, cpu: &str) {
+        self.scheduler.on_node(&node(name, cpu), self.now_ns);
+    }
+
+    fn observe(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
+        let class = self.scheduler.compile(&Arc::new(spec));
+        let node = node.map(|name| self.scheduler.node_id(name));
+        let created_ns = self.now_ns;
+        let update = PodUpdate { uid: PodUid(uid), class, node, created_ns, ..PodUpdate::default() };
+        self.scheduler.on_pod(update, self.now_ns);
+    }
+
+    /// A new pod.
+    pub(super) fn pod(&mut self, uid: u64, spec: PodInput) {
+        self.observe(uid, spec, None);
+    }
+
+    /// The watch says that a pod is on a node.
+    pub(super) fn placed(&mut self, uid: u64, spec: PodInput, node: &str) {
+        self.observe(uid, spec, Some(node));
+    }
+
+    /// The watch says which node a pod is nominated to.
+    pub(super) fn nominated(&mut self, uid: u64, node: Option<&str>) {
+        let node = node.map(|name| self.scheduler.node_id(name));
+        self.scheduler.on_nomination(PodUid(uid), node, self.now_ns);
+    }
+
+    /// One cycle, and the calls that came up.
+    pub(super) fn step(&mut self) -> (Step, Vec<String>) {
+        let step = self.scheduler.step(&mut NoProbe);
+        (step, self.calls())
+    }
+
+    /// Steps until idle; the calls that came up.
+    pub(super) fn run(&mut self) -> Vec<String> {
+        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        self.calls()
+    }
+
+    /// The calls that came up since the last time. They stay open.
+    pub(super) fn calls(&mut self) -> Vec<String> {
+        let mut calls = Vec::new();
+        self.scheduler.take_calls(&mut calls);
+        let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
+        self.open.extend(calls.into_iter().filter(|outgoing| outgoing.id != CallId::UNTRACKED));
+        texts
+    }
+
+    pub(super) fn standing(&self, uid: u64) -> Option<Standing> {
+        let pod = self.scheduler.world().pods().find(PodUid(uid));
+        pod.map(|pod| self.scheduler.standing(pod))
+    }
+
+    /// Whom a pod is nominated to, by the nominator.
+    pub(super) fn nomination(&self, uid: u64) -> Option<&str> {
+        let world = self.scheduler.world();
+        world.nominations().node_of(PodUid(uid)).map(|node| world.node_name(node))
+    }
+}
