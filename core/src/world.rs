@@ -17,7 +17,7 @@ use crate::pods::PodTable;
 use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
-use crate::storage::{Storage, VolumeDecision};
+use crate::storage::{Storage, StorageNews, VolumeDecision};
 use crate::topology::spread::Wanted;
 use crate::topology::{Namespaces, Placed, PodCounting, Topology};
 
@@ -332,30 +332,32 @@ impl World {
         }
     }
 
-    /// Adds an object of storage or takes over its new state.
-    pub fn upsert_storage(&mut self, object: &StorageInput) {
+    /// Adds an object of storage or takes over its new state, and says what is new about it.
+    pub fn upsert_storage(&mut self, object: &StorageInput) -> StorageNews {
         let World { storage, vocabulary, nodes, .. } = self;
         match object {
             StorageInput::PersistentVolume(it) => storage.upsert_volume(it, vocabulary),
-            StorageInput::PersistentVolumeClaim(it) => storage.upsert_claim(it, vocabulary),
+            StorageInput::PersistentVolumeClaim(it) => {
+                storage.upsert_claim(it, vocabulary);
+                StorageNews::Anything
+            }
             StorageInput::StorageClass(it) => storage.upsert_class(it, vocabulary),
             StorageInput::CsiNode(it) => {
                 let node = nodes.id_of(vocabulary.symbols.intern(&it.name));
-                storage.set_csi_node(node, Some(it), vocabulary);
+                storage.upsert_csi_node(node, it, vocabulary)
             }
-            StorageInput::CsiDriver(it) => {
-                storage.set_driver(vocabulary.symbols.intern(&it.name), Some(it));
-            }
+            StorageInput::CsiDriver(it) => storage.upsert_driver(vocabulary.symbols.intern(&it.name), it),
             StorageInput::CsiStorageCapacity(it) => storage.upsert_capacity(it, vocabulary),
             StorageInput::VolumeAttachment(it) => {
                 let node = nodes.id_of(vocabulary.symbols.intern(&it.node_name));
                 storage.upsert_attachment(node, it, vocabulary);
+                StorageNews::Anything
             }
         }
     }
 
     /// Forgets an object of storage. Pods that use it keep naming it.
-    pub fn remove_storage(&mut self, key: &StorageKey) {
+    pub fn remove_storage(&mut self, key: &StorageKey) -> StorageNews {
         let World { storage, vocabulary, nodes, .. } = self;
         let name = vocabulary.symbols.intern(&key.name);
         match key.kind {
@@ -364,11 +366,15 @@ impl World {
                 storage.remove_claim(vocabulary.symbols.intern(&key.namespace), name, vocabulary);
             }
             StorageKind::StorageClass => storage.remove_class(name, vocabulary),
-            StorageKind::CsiNode => storage.set_csi_node(nodes.id_of(name), None, vocabulary),
-            StorageKind::CsiDriver => storage.set_driver(name, None),
+            StorageKind::CsiNode => storage.remove_csi_node(nodes.id_of(name)),
+            StorageKind::CsiDriver => storage.remove_driver(name),
             StorageKind::CsiStorageCapacity => storage.remove_capacity(&key.namespace, &key.name),
-            StorageKind::VolumeAttachment => storage.remove_attachment(name),
+            StorageKind::VolumeAttachment => {
+                let attacher = storage.remove_attachment(name);
+                return attacher.map_or(StorageNews::Anything, |attacher| StorageNews::Detached { attacher });
+            }
         }
+        StorageNews::Anything
     }
 
     /// Takes the volumes that a pod gets on a node, before the API knows.

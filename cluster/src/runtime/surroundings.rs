@@ -7,6 +7,7 @@ use schedlab_core::input::WorkloadKind;
 use schedlab_core::input::storage::StorageKey;
 use schedlab_core::queue::{Action, ClusterEvent, EventResource};
 use schedlab_core::scheduler::Scheduler;
+use schedlab_core::storage::StorageNews;
 use schedlab_core::world::World;
 use serde::de::DeserializeOwned;
 
@@ -22,18 +23,17 @@ use crate::convert::{
 /// upstream's informers drop it, too.
 pub(super) fn tell_of(object: &GenericObject, kind: EventKind, scheduler: &mut Scheduler, now_ns: u64) {
     let (world, _) = scheduler.parts();
-    match kind {
+    let news = match kind {
         EventKind::Deleted => forget(object, world),
         EventKind::Added | EventKind::Modified => learn(object, world),
-    }
+    };
     let Some(resource) = resource(&object.kind) else { return };
     let action = match kind {
         EventKind::Added => Action::ADD,
         EventKind::Modified => Action::UPDATE,
         EventKind::Deleted => Action::DELETE,
     };
-    let (namespace, name) = name_of(object);
-    scheduler.on_object(ClusterEvent { resource, action }, namespace, name, now_ns);
+    scheduler.on_object_news(ClusterEvent { resource, action }, name_of(object), news, now_ns);
 }
 
 fn name_of(object: &GenericObject) -> (&str, &str) {
@@ -58,7 +58,7 @@ fn resource(kind: &str) -> Option<EventResource> {
     })
 }
 
-fn learn(object: &GenericObject, world: &mut World) {
+fn learn(object: &GenericObject, world: &mut World) -> StorageNews {
     match (object.api_version.as_str(), object.kind.as_str()) {
         ("v1", "Namespace") => {
             let labels = object.metadata.labels.clone().unwrap_or_default();
@@ -92,13 +92,14 @@ fn learn(object: &GenericObject, world: &mut World) {
         }
         _ => {
             if let Ok(Some(input)) = storage_input(object) {
-                world.upsert_storage(&input);
+                return world.upsert_storage(&input);
             }
         }
     }
+    StorageNews::Anything
 }
 
-fn forget(object: &GenericObject, world: &mut World) {
+fn forget(object: &GenericObject, world: &mut World) -> StorageNews {
     let (namespace, name) = name_of(object);
     match (object.api_version.as_str(), object.kind.as_str()) {
         ("v1", "Namespace") => world.remove_namespace(name),
@@ -111,10 +112,11 @@ fn forget(object: &GenericObject, world: &mut World) {
                 world.owners_mut().remove_workload(workload, namespace, name);
             } else if let Some(kind) = storage_kind(api_version, kind) {
                 let (namespace, name) = (namespace.to_owned(), name.to_owned());
-                world.remove_storage(&StorageKey { kind, namespace, name });
+                return world.remove_storage(&StorageKey { kind, namespace, name });
             }
         }
     }
+    StorageNews::Anything
 }
 
 fn typed<T: DeserializeOwned>(object: &GenericObject) -> Option<T> {

@@ -10,6 +10,7 @@ use crate::framework::points;
 use crate::ids::{ClassId, LabelSetId, NodeId, PodUid, Symbol, TaintSetId};
 use crate::input::NodeInput;
 use crate::resources::Amounts;
+use crate::storage::StorageNews;
 use crate::world::World;
 
 pub use crate::framework::points::{Action, ClusterEvent, EventResource};
@@ -156,6 +157,8 @@ pub enum EventObject {
         namespace: Symbol,
         /// `metadata.name`.
         name: Symbol,
+        /// What is new about it.
+        news: StorageNews,
     },
 }
 
@@ -221,7 +224,7 @@ impl Event {
                 };
                 Some(points::Change::Node { old: input(&diff.old)?, new: input(&diff.new)? })
             }
-            EventObject::Named { namespace, name } => {
+            EventObject::Named { namespace, name, .. } => {
                 let text = |symbol| world.vocabulary.symbols.text(symbol);
                 Some(points::Change::Object { namespace: text(*namespace), name: text(*name) })
             }

@@ -16,6 +16,7 @@ use crate::queue::event::{
 };
 use crate::queue::{QueuedPod, Scope};
 use crate::resources::{Amounts, ResourceKind};
+use crate::storage::StorageNews;
 
 impl Scheduler {
     /// A node was added or changed.
@@ -66,28 +67,39 @@ impl Scheduler {
 
     /// An object of another kind was added, changed or deleted; the world knows its new state.
     pub fn on_object(&mut self, what: ClusterEvent, namespace: &str, name: &str, now_ns: u64) {
+        self.on_object_news(what, (namespace, name), StorageNews::Anything, now_ns);
+    }
+
+    /// The same of an object of storage, given by namespace and name, with what is new about it.
+    pub fn on_object_news(
+        &mut self,
+        what: ClusterEvent,
+        (namespace, name): (&str, &str),
+        news: StorageNews,
+        now_ns: u64,
+    ) {
         self.see(now_ns);
         let symbols = &mut self.world.vocabulary.symbols;
-        let object = EventObject::Named { namespace: symbols.intern(namespace), name: symbols.intern(name) };
-        self.tell(&Event { what, object }, Scope::Everyone);
+        let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
+        self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
         self.serve_requests();
     }
 
     /// An object of storage was added or changed.
     pub fn on_storage(&mut self, object: &StorageInput, now_ns: u64) {
-        self.world.upsert_storage(object);
+        let news = self.world.upsert_storage(object);
         let StorageKey { kind, namespace, name } = object.key();
         let resource = storage_resource(kind);
         for action in [Action::ADD, Action::UPDATE] {
-            self.on_object(ClusterEvent { resource, action }, &namespace, &name, now_ns);
+            self.on_object_news(ClusterEvent { resource, action }, (&namespace, &name), news, now_ns);
         }
     }
 
     /// An object of storage was removed.
     pub fn on_storage_removed(&mut self, key: &StorageKey, now_ns: u64) {
-        self.world.remove_storage(key);
+        let news = self.world.remove_storage(key);
         let what = ClusterEvent { resource: storage_resource(key.kind), action: Action::DELETE };
-        self.on_object(what, &key.namespace, &key.name, now_ns);
+        self.on_object_news(what, (&key.namespace, &key.name), news, now_ns);
     }
 
     /// A pod was added or changed.

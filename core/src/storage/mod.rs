@@ -14,6 +14,7 @@
 //! passive_assume_cache.go has it.
 
 pub mod csi;
+mod news;
 pub mod objects;
 pub mod selector;
 mod usage;
@@ -34,6 +35,7 @@ use crate::interner::{EMPTY, Vocabulary};
 use objects::{Attachable, Claim, ClaimRef, CsiNode, StorageCapacity, StorageClass, Volume, attachable};
 use usage::{Usage, Witness};
 
+pub use news::StorageNews;
 pub use usage::CsiVolume;
 
 /// A CSIDriver.
@@ -432,9 +434,16 @@ impl Storage {
         self.version += 1;
     }
 
-    pub(crate) fn upsert_volume(&mut self, input: &PersistentVolumeInput, vocabulary: &mut Vocabulary) {
+    pub(crate) fn upsert_volume(
+        &mut self,
+        input: &PersistentVolumeInput,
+        vocabulary: &mut Vocabulary,
+    ) -> StorageNews {
         let id = self.volume_id(vocabulary.symbols.intern(&input.name));
-        self.set_volume(id, Some(Volume::new(input, vocabulary)), vocabulary);
+        let new = Volume::new(input, vocabulary);
+        let news = StorageNews::of_volume(self.volume(id), &new);
+        self.set_volume(id, Some(new), vocabulary);
+        news
     }
 
     pub(crate) fn remove_volume(&mut self, name: Symbol, vocabulary: &mut Vocabulary) {
@@ -471,10 +480,17 @@ impl Storage {
         self.version += 1;
     }
 
-    pub(crate) fn upsert_class(&mut self, input: &StorageClassInput, vocabulary: &mut Vocabulary) {
+    pub(crate) fn upsert_class(
+        &mut self,
+        input: &StorageClassInput,
+        vocabulary: &mut Vocabulary,
+    ) -> StorageNews {
         let name = vocabulary.symbols.intern(&input.name);
-        self.classes.insert(name, StorageClass::new(input, vocabulary));
+        let new = StorageClass::new(input, vocabulary);
+        let news = StorageNews::of_class(self.class(name), &new);
+        self.classes.insert(name, new);
         self.resolve_class(name, vocabulary);
+        news
     }
 
     pub(crate) fn remove_class(&mut self, name: Symbol, vocabulary: &mut Vocabulary) {
@@ -491,35 +507,53 @@ impl Storage {
         self.version += 1;
     }
 
-    pub(crate) fn set_driver(&mut self, name: Symbol, input: Option<&CsiDriverInput>) {
-        match input {
-            Some(&CsiDriverInput { has_storage_capacity, is_required_on_node, .. }) => {
-                self.drivers.insert(name, CsiDriver { has_storage_capacity, is_required_on_node });
-            }
-            None => {
-                self.drivers.remove(&name);
-            }
-        }
+    pub(crate) fn upsert_driver(&mut self, name: Symbol, input: &CsiDriverInput) -> StorageNews {
+        let &CsiDriverInput { has_storage_capacity, is_required_on_node, .. } = input;
+        let new = CsiDriver { has_storage_capacity, is_required_on_node };
+        self.version += 1;
+        StorageNews::of_driver(self.drivers.insert(name, new), new)
+    }
+
+    pub(crate) fn remove_driver(&mut self, name: Symbol) {
+        self.drivers.remove(&name);
         self.version += 1;
     }
 
-    pub(crate) fn set_csi_node(
+    pub(crate) fn upsert_csi_node(
         &mut self,
         node: NodeId,
-        input: Option<&CsiNodeInput>,
+        input: &CsiNodeInput,
         vocabulary: &mut Vocabulary,
-    ) {
+    ) -> StorageNews {
+        let new = CsiNode::new(input, vocabulary);
+        let news = StorageNews::of_csi_node(self.csi_node(node), &new);
+        self.set_csi_node(node, Some(new));
+        news
+    }
+
+    pub(crate) fn remove_csi_node(&mut self, node: NodeId) {
+        self.set_csi_node(node, None);
+    }
+
+    fn set_csi_node(&mut self, node: NodeId, object: Option<CsiNode>) {
         if self.csi_nodes.len() <= node.index() {
             self.csi_nodes.resize_with(node.index() + 1, || None);
         }
-        self.csi_nodes[node.index()] = input.map(|input| CsiNode::new(input, vocabulary));
+        self.csi_nodes[node.index()] = object;
         self.version += 1;
     }
 
-    pub(crate) fn upsert_capacity(&mut self, input: &StorageCapacityInput, vocabulary: &mut Vocabulary) {
+    pub(crate) fn upsert_capacity(
+        &mut self,
+        input: &StorageCapacityInput,
+        vocabulary: &mut Vocabulary,
+    ) -> StorageNews {
         let key = (input.namespace.clone(), input.name.clone());
-        self.capacities.insert(key, StorageCapacity::new(input, vocabulary));
+        let new = StorageCapacity::new(input, vocabulary);
+        let news = StorageNews::of_capacity(self.capacities.get(&key), &new);
+        self.capacities.insert(key, new);
         self.version += 1;
+        news
     }
 
     pub(crate) fn remove_capacity(&mut self, namespace: &str, name: &str) {
@@ -545,8 +579,9 @@ impl Storage {
         self.version += 1;
     }
 
-    pub(crate) fn remove_attachment(&mut self, name: Symbol) {
-        let Some(attachment) = self.attachments.remove(&name) else { return };
+    /// Forgets an attachment; who had made it, if it was known.
+    pub(crate) fn remove_attachment(&mut self, name: Symbol) -> Option<Symbol> {
+        let attachment = self.attachments.remove(&name)?;
         if let Some(volume) = attachment.volume_name {
             unlist(&mut self.attachments_of_volume, volume, name);
         }
@@ -554,6 +589,7 @@ impl Storage {
             self.usage.attach(volume, attachment.node, Witness::Attachment, -1);
         }
         self.version += 1;
+        Some(attachment.attacher)
     }
 
     /// Counts an attachment as what its volume is now. In-tree volumes do not count.

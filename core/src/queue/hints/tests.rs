@@ -13,6 +13,7 @@ use crate::input::{
 };
 use crate::quantity::Quantity;
 use crate::queue::event::{ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Diff};
+use crate::storage::StorageNews;
 
 fn resources(list: &[(&str, &str)]) -> ResourceList {
     list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
@@ -154,8 +155,8 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
         }
         What::Named(resource, action, namespace, name) => {
             let symbols = &mut world.vocabulary.symbols;
-            let object =
-                EventObject::Named { namespace: symbols.intern(namespace), name: symbols.intern(name) };
+            let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
+            let object = EventObject::Named { namespace, name, news: StorageNews::Anything };
             Event { what: ClusterEvent { resource, action }, object }
         }
     }
