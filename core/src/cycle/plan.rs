@@ -88,10 +88,10 @@ impl Plan {
     #[must_use]
     pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {
         let mut plan = Plan { versions: plan_versions(world, profile, class), ..Plan::default() };
-        let mut rejecting = Vec::new();
-        plan.scope = plan.pre_filter(world, profile, class, &mut rejecting);
+        plan.scope = plan.pre_filter(world, profile, class);
+        // One whose PreFilter rejects filters in a dry run of evictions all the same.
         for &plugin in profile.filters() {
-            if plan.skipped_filters.contains(&plugin) || rejecting.contains(&plugin) {
+            if plan.skipped_filters.contains(&plugin) {
                 continue;
             }
             match profile.filter(plugin).reads() {
@@ -124,14 +124,8 @@ impl Plan {
             .all(|&(plugin, version)| profile.plugins()[plugin].plan_version(world, class) == Some(version))
     }
 
-    /// Asks PreFilter. Notes the plugins that skip, and in `rejecting` those that reject.
-    fn pre_filter(
-        &mut self,
-        world: &World,
-        profile: &Profile,
-        class: &PodClass,
-        rejecting: &mut Vec<PluginIndex>,
-    ) -> Scope {
+    /// Asks PreFilter. Notes the plugins that skip.
+    fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> Scope {
         let mut names: Option<Vec<Symbol>> = None;
         let mut named_by: Vec<&'static str> = Vec::new();
         let mut rejected = None;
@@ -143,7 +137,6 @@ impl Plan {
                     continue;
                 }
                 PreFilter::Reject(code, reason) => {
-                    rejecting.push(plugin);
                     let scope = Scope::Rejected {
                         plugin: Some(profile.name(plugin)),
                         code,
