@@ -1,7 +1,8 @@
 //! What the API server changes on the way in, as far as scheduling can see it.
 //!
 //! A created pod passes [`default_pod`] (versioned defaults), [`admit_pod`] (admission) and
-//! [`prepare_new_pod`] (the create strategy), in this order. An update passes only the first.
+//! [`prepare_new_pod`] (the create strategy), in this order. An update passes the first and
+//! [`admit_pod_update`].
 //!
 //! Upstream: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go, plugin/pkg/admission.
 //! The admission that runs is the one of scheduler_perf's API server
@@ -25,7 +26,7 @@ mod priority;
 use k8s_openapi::api::core::v1::Node;
 
 pub use other::default_other;
-pub use pod::{admit_pod, default_pod, prepare_new_pod};
+pub use pod::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
 pub use priority::{PriorityClass, SYSTEM_PRIORITY_CLASSES, resolve_priority};
 
 /// Defaults a node: what it can allocate is what it has, unless it says so.

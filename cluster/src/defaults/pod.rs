@@ -83,6 +83,11 @@ pub fn admit_pod(pod: &mut Pod, classes: &[PriorityClass]) -> Result<(), ApiErro
     Ok(())
 }
 
+/// Admission of a changed pod: a writer that left the default tolerations out gets them again.
+pub fn admit_pod_update(pod: &mut Pod) {
+    tolerate_unready_nodes(pod.spec.get_or_insert_default());
+}
+
 /// Upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go `Admit`.
 fn tolerate_unready_nodes(spec: &mut PodSpec) {
     let tolerations = spec.tolerations.get_or_insert_default();

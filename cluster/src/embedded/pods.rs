@@ -19,7 +19,7 @@ use crate::api::{
     ApiError, Binding, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName, PodRow,
     PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
 };
-use crate::defaults::{admit_pod, default_pod, prepare_new_pod};
+use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
 
 const PODS: &str = "pods";
 
@@ -295,6 +295,7 @@ impl State {
         let row = self.pod_to_replace(&pod)?;
         let old = self.specs.get(row.spec).object.clone();
         default_pod(&mut pod);
+        admit_pod_update(&mut pod);
         let spec = pod.spec.get_or_insert_default();
         let no_spec = PodSpec::default();
         let old_spec = old.spec.as_ref().unwrap_or(&no_spec);
