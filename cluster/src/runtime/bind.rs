@@ -8,7 +8,7 @@ use crate::api::{Api, ApiError, Binding};
 
 /// Asks the extender that binds such pods; `None` when none does, or when the one that does failed
 /// and may be ignored. Upstream: schedule_one.go `extendersBinding`.
-pub(super) fn bind_by_extender(
+pub fn bind_by_extender(
     api: &dyn Api,
     extenders: &[Arc<dyn Extender>],
     binding: Binding,

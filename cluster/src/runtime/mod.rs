@@ -21,5 +21,7 @@ mod surroundings;
 mod volumes;
 mod wall;
 
+pub use bind::bind_by_extender;
 pub use bridge::Bridge;
+pub use volumes::write as write_volumes;
 pub use wall::{Changer, RuntimeError, Status, WallRuntime, WallSettings};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::api::{Api, ApiError, GenericObject, Object, ObjectKey};
 
 /// Performs the writes, up to the first that fails.
-pub(super) fn write(api: &dyn Api, writes: &VolumeWrites) -> Result<(), ApiError> {
+pub fn write(api: &dyn Api, writes: &VolumeWrites) -> Result<(), ApiError> {
     writes.bindings.iter().try_for_each(|it| bind(api, it))?;
     writes.provisions.iter().try_for_each(|it| select_node(api, it))
 }

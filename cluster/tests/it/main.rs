@@ -8,6 +8,7 @@ mod extenders;
 mod names;
 mod objects;
 mod replay;
+mod scenarios;
 mod slow_api;
 mod status;
 mod support;

@@ -1,0 +1,219 @@
+//! The calls of a lab's scheduler: performed at once, unless the test holds or refuses them.
+
+use std::collections::BTreeMap;
+
+use schedlab_cluster::EmbeddedCluster;
+use schedlab_cluster::api::{
+    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason,
+};
+use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_volumes};
+use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
+use schedlab_core::framework::extend::Verb;
+use schedlab_core::framework::points;
+use schedlab_core::ids::PodUid;
+use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, StatusPatch};
+
+/// What becomes of a call that the test has an eye on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It waits until the test lets it go.
+    Hold,
+    /// It is refused and has no effect.
+    Refuse(CallFailure),
+    /// It takes effect, but the answer says that it failed.
+    LoseAnswer(CallFailure),
+}
+
+/// A call that was sent.
+#[derive(Clone, Debug)]
+struct Sent {
+    text: String,
+    call: OutgoingCall,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) id: CallId,
+    pub(crate) pod: PodUid,
+    pub(crate) result: Result<(), CallFailure>,
+}
+
+/// The calls of one scheduler.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    log: Vec<String>,
+    held: Vec<Sent>,
+    /// Text that the call begins with, what becomes of it, and how often.
+    rules: Vec<(String, Fate, usize)>,
+}
+
+impl Calls {
+    /// From now on calls whose text begins like this have a fate.
+    pub(crate) fn always(&mut self, what: &str, fate: Fate) {
+        self.rules.push((what.to_owned(), fate, usize::MAX));
+    }
+
+    /// The next such call has a fate.
+    pub(crate) fn once(&mut self, what: &str, fate: Fate) {
+        self.rules.push((what.to_owned(), fate, 1));
+    }
+
+    /// Calls are performed again. What is held stays so.
+    pub(crate) fn forget_rules(&mut self) {
+        self.rules.clear();
+    }
+
+    /// The calls since this was asked last: `bind web n1`, `patch web nominate n1 Unschedulable`,
+    /// `delete web`, `volumes web`.
+    pub(crate) fn take_log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+
+    /// The calls that wait.
+    pub(crate) fn held(&self) -> Vec<&str> {
+        self.held.iter().map(|sent| sent.text.as_str()).collect()
+    }
+
+    fn fate_of(&mut self, text: &str) -> Option<Fate> {
+        let at =
+            self.rules.iter().position(|(what, _, left)| *left > 0 && text.starts_with(what.as_str()))?;
+        let (_, fate, left) = &mut self.rules[at];
+        *left -= 1;
+        Some(*fate)
+    }
+
+    /// Takes the scheduler's calls and performs those that nobody holds.
+    pub(crate) fn send(
+        &mut self,
+        api: &EmbeddedCluster,
+        bridge: &mut Bridge,
+        scheduler: &mut Scheduler,
+        names: &BTreeMap<PodUid, String>,
+    ) -> Vec<Outcome> {
+        let mut calls = Vec::new();
+        scheduler.take_calls(&mut calls);
+        let mut outcomes = Vec::new();
+        for call in calls {
+            let sent = Sent { text: text_of(&call.call, scheduler, names), call };
+            self.log.push(sent.text.clone());
+            let fate = self.fate_of(&sent.text);
+            let result = match fate {
+                Some(Fate::Hold) => {
+                    self.held.push(sent);
+                    continue;
+                }
+                Some(Fate::Refuse(failure)) => Err(failure),
+                Some(Fate::LoseAnswer(failure)) => {
+                    perform(api, bridge, scheduler, &sent.call.call).expect("only the answer is lost");
+                    Err(failure)
+                }
+                None => perform(api, bridge, scheduler, &sent.call.call),
+            };
+            outcomes.push(Outcome { id: sent.call.id, pod: pod_of(&sent.call.call), result });
+        }
+        outcomes
+    }
+
+    /// Performs held calls whose text begins like this.
+    pub(crate) fn release(
+        &mut self,
+        what: &str,
+        api: &EmbeddedCluster,
+        bridge: &mut Bridge,
+        scheduler: &Scheduler,
+    ) -> Vec<Outcome> {
+        let (released, held) =
+            std::mem::take(&mut self.held).into_iter().partition(|sent| sent.text.starts_with(what));
+        self.held = held;
+        let released: Vec<Sent> = released;
+        let outcome = |sent: Sent| Outcome {
+            id: sent.call.id,
+            pod: pod_of(&sent.call.call),
+            result: perform(api, bridge, scheduler, &sent.call.call),
+        };
+        released.into_iter().map(outcome).collect()
+    }
+}
+
+fn pod_of(call: &ApiCall) -> PodUid {
+    match call {
+        ApiCall::Bind { pod, .. } | ApiCall::DeletePod { pod } => *pod,
+        ApiCall::PatchStatus(patch) => patch.pod,
+        ApiCall::BindVolumes(writes) => writes.pod,
+    }
+}
+
+fn text_of(call: &ApiCall, scheduler: &Scheduler, names: &BTreeMap<PodUid, String>) -> String {
+    let pod = names.get(&pod_of(call)).map_or("?", String::as_str);
+    let node = |node| scheduler.world().node_name(node);
+    match call {
+        ApiCall::Bind { node: to, .. } => format!("bind {pod} {}", node(*to)),
+        ApiCall::DeletePod { .. } => format!("delete {pod}"),
+        ApiCall::BindVolumes(_) => format!("volumes {pod}"),
+        ApiCall::PatchStatus(patch) => {
+            let nomination = match patch.nomination {
+                points::Nomination::Keep => String::new(),
+                points::Nomination::Clear => " clear".to_owned(),
+                points::Nomination::Node(to) => format!(" nominate {}", node(to)),
+            };
+            let condition = match &patch.condition {
+                None => String::new(),
+                Some(ConditionChange::False { reason, .. }) => format!(" {}", reason.as_str()),
+                Some(ConditionChange::Withdraw) => " withdraw".to_owned(),
+            };
+            format!("patch {pod}{nomination}{condition}")
+        }
+    }
+}
+
+/// As the runtime on real threads does it, one call at a time.
+fn perform(
+    api: &EmbeddedCluster,
+    bridge: &mut Bridge,
+    scheduler: &Scheduler,
+    call: &ApiCall,
+) -> Result<(), CallFailure> {
+    let result = match call {
+        ApiCall::Bind { pod, node } => {
+            let binding = Binding { pod: *pod, node: bridge.name_of(*node, api, scheduler) };
+            let binders: Vec<_> =
+                scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect();
+            match bind_by_extender(api, &binders, binding) {
+                Some(result) => result,
+                None => api.bind_pod(binding),
+            }
+        }
+        ApiCall::DeletePod { pod } => api.delete_pod(*pod),
+        ApiCall::BindVolumes(writes) => write_volumes(api, writes),
+        ApiCall::PatchStatus(patch) => patch_status(api, bridge, scheduler, patch),
+    };
+    result.map_err(|error| match error.reason {
+        Reason::NotFound => CallFailure::NotFound,
+        Reason::Conflict => CallFailure::Conflict,
+        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
+            CallFailure::Transient
+        }
+        _ => CallFailure::Other,
+    })
+}
+
+fn patch_status(
+    api: &EmbeddedCluster,
+    bridge: &mut Bridge,
+    scheduler: &Scheduler,
+    patch: &StatusPatch,
+) -> Result<(), ApiError> {
+    let (reason, message) = match &patch.condition {
+        Some(ConditionChange::False { reason, message }) => (reason.as_str(), message.as_ref()),
+        Some(ConditionChange::Withdraw) | None => ("", ""),
+    };
+    let condition = ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message };
+    let nomination = match patch.nomination {
+        points::Nomination::Keep => Nomination::Keep,
+        points::Nomination::Clear => Nomination::Clear,
+        points::Nomination::Node(node) => Nomination::Set(bridge.name_of(node, api, scheduler)),
+    };
+    let condition = patch.condition.is_some().then_some(condition);
+    api.patch_pod_status(PodStatusPatch { pod: patch.pod, condition, nomination, phase: None })
+}
