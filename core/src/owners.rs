@@ -72,7 +72,8 @@ impl Owners {
             if owner.kind == WorkloadKind::ReplicationController {
                 labels.extend(selector.match_labels.clone());
             } else {
-                added = Some(LabelSelector::compile(Some(selector), vocabulary));
+                // One that does not parse adds nothing.
+                added = LabelSelector::read(Some(selector), vocabulary);
             }
         }
         let of_labels = LabelSelectorInput { match_labels: labels, match_expressions: Vec::new() };

@@ -191,12 +191,15 @@ struct ProfileParts {
 }
 
 impl ProfileParts {
-    fn of(profile: Profile) -> ProfileParts {
+    fn of(profile: Profile, extenders: &[Arc<dyn Extender>]) -> ProfileParts {
         let between = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
         let prepares_volumes_only =
             profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == VolumeBinding::NAME);
         let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
-        let hints = HintTable::of(&profile);
+        let mut hints = HintTable::of(&profile);
+        if !extenders.is_empty() {
+            hints = hints.with_extenders();
+        }
         ProfileParts { interest: hints.interest(), hints, is_plain, profile }
     }
 
@@ -271,7 +274,8 @@ impl Scheduler {
     ) -> Result<Scheduler, GateError> {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
         settings.gates.check()?;
-        let parts: Vec<ProfileParts> = profiles.into_iter().map(ProfileParts::of).collect();
+        let parts: Vec<ProfileParts> =
+            profiles.into_iter().map(|profile| ProfileParts::of(profile, &[])).collect();
         let mode = if settings.gates.scheduler_async_api_calls {
             DispatchMode::Queued { parallel_max: settings.parallel_calls_max }
         } else {
@@ -312,9 +316,18 @@ impl Scheduler {
         (&mut self.world, &self.parts[0].profile)
     }
 
-    /// Asks these extenders after the plugins; ignorable ones last.
+    /// Asks these extenders after the plugins; ignorable ones last. To be called before the first
+    /// pod comes.
+    ///
+    /// # Panics
+    /// When a pod is known.
     pub fn set_extenders(&mut self, extenders: Extenders) {
+        assert!(self.world.pods().ids().next().is_none(), "extenders are set before the first pod comes");
         self.engine.set_extenders(in_order(extenders));
+        for parts in &mut self.parts {
+            *parts = ProfileParts::of(parts.profile.clone(), self.engine.extenders());
+        }
+        self.queue = make_queue(&self.settings, &self.parts);
     }
 
     /// The extenders, in the order they are asked.
@@ -374,7 +387,8 @@ impl Scheduler {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
         assert!(self.bindings.is_empty(), "profiles change between binding cycles");
         self.see(now_ns);
-        self.parts = profiles.into_iter().map(ProfileParts::of).collect();
+        let extenders = self.engine.extenders();
+        self.parts = profiles.into_iter().map(|profile| ProfileParts::of(profile, extenders)).collect();
         self.profile_of_class.clear();
         self.engine.forget_classes();
         self.queue = make_queue(&self.settings, &self.parts);
@@ -492,6 +506,8 @@ mod binding_tests;
 mod lab;
 #[cfg(test)]
 mod nominated_tests;
+#[cfg(test)]
+mod post_filter_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]

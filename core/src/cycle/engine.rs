@@ -1,6 +1,7 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
 mod extended;
+mod preempting;
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::nominations::TryNominated;
-use crate::preemption::{Candidate, DryRun, Preemption, PreemptionArgs, potential_rows, why_ineligible};
+use crate::preemption::DryRun;
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
 use crate::world::World;
 
@@ -251,43 +252,6 @@ impl Engine {
             Scope::Rows { .. } => self.decide_narrow(at, world, profile, pending, probe),
             _ => self.decide_wide(at, world, profile, pending, probe),
         }
-    }
-
-    /// Finds out which pods have to go so that a pod can run that [`Engine::decide`] has just found
-    /// no node for. Nothing is done to them; the world is as before when this returns.
-    pub fn preempt(
-        &mut self,
-        world: &mut World,
-        profile: &Profile,
-        pending: impl Into<Pending>,
-        args: PreemptionArgs,
-    ) -> Preemption {
-        let pending = pending.into();
-        let at = self.entry_for(pending.class);
-        self.entries[at].refresh(world, profile);
-        self.reserved.find(world, pending);
-        let searched = self.searching(pending);
-        let Engine { entries, reserved, potential, dry_run, draws, settings, .. } = self;
-        let question =
-            Question { profile, plan: &entries[at].plan, pending: searched, reserved: reserved.rows() };
-        potential_rows(world, question, potential);
-        let row = pending.nominated_row(world);
-        let nominated = row.map(|row| {
-            let is_potential = potential.contains(row);
-            if is_potential { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
-        });
-        if let Some(why) = why_ineligible(world, pending, nominated) {
-            return Preemption { ineligible: Some(why), ..Preemption::default() };
-        }
-        let rows: Vec<u32> = potential.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
-        let offset = pick(*settings, draws, rows.len());
-        dry_run.run(world, question, rows, (args, offset))
-    }
-
-    /// The candidate to be taken, by a draw among those that are equally good.
-    pub fn take_candidate<'a>(&mut self, found: &'a Preemption) -> Option<&'a Candidate> {
-        let nth = pick(self.settings, &mut self.draws, found.best.len());
-        found.taken(nth)
     }
 
     /// The pod as the search sees it: without its nominated node if that is nothing special.
@@ -633,8 +597,9 @@ impl Engine {
         reserved.iter().for_each(|&row| rows.remove(row));
         let mut diagnosis = diagnose(world, profile, pending.class, plan, (Some(&rows), outside));
         for row in reserved {
-            if let Some(FirstRejection { plugin, reasons, .. }) = question.first_rejection(world, row) {
+            if let Some(FirstRejection { plugin, code, reasons }) = question.first_rejection(world, row) {
                 diagnosis.blame(profile.name(plugin));
+                diagnosis.resolvable_count += usize::from(code == Code::Unschedulable);
                 reasons.into_iter().for_each(|reason| diagnosis.count(reason, 1));
             }
         }
@@ -739,9 +704,10 @@ fn diagnose(
             rows.iter().map(|&row| row as usize).chain(outside).for_each(|row| mask.insert(row));
             mask
         }
-        Scope::Rejected { plugin, reason, named_by, .. } => {
+        Scope::Rejected { plugin, reason, named_by, code } => {
             named_by.iter().chain(plugin).for_each(|plugin| diagnosis.blame(plugin));
             diagnosis.pre_filter = Some(reason.clone());
+            diagnosis.resolvable_count = if *code == Code::Unschedulable { node_count } else { 0 };
             return diagnosis;
         }
     };
@@ -761,13 +727,15 @@ fn diagnose(
             continue;
         }
         diagnosis.blame(profile.name(plugin));
-        if let Some((_, reason)) = filter.only_rejection() {
+        if let Some((code, reason)) = filter.only_rejection() {
             diagnosis.count(reason, rejected);
+            diagnosis.resolvable_count += if code == Code::Unschedulable { rejected } else { 0 };
             continue;
         }
         for row in before.rows().filter(|&row| !left.contains(row)) {
             reasons.clear();
-            filter.verdict(world, class, row, &mut reasons);
+            let code = filter.verdict(world, class, row, &mut reasons);
+            diagnosis.resolvable_count += usize::from(code == Code::Unschedulable);
             for reason in reasons.drain(..) {
                 diagnosis.count(reason, 1);
             }

@@ -2,6 +2,7 @@
 //!
 //! Upstream: framework/types.go `FitError`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::framework::status::Reason;
@@ -24,6 +25,10 @@ pub struct Diagnosis {
     /// Rows that eviction cannot help although no filter says so: extenders ruled them out for
     /// good or dropped them without a word, or the search ended before them.
     pub out_of_reach: Vec<u32>,
+    /// Rows that passed every filter and that an extender rejected: eviction might help there.
+    pub within_reach: Vec<u32>,
+    /// Nodes that eviction might help: whose first rejection says `Unschedulable`.
+    pub resolvable_count: usize,
 }
 
 impl Diagnosis {
@@ -52,21 +57,27 @@ impl Diagnosis {
         if self.node_count == 0 {
             return "no nodes available to schedule pods".to_owned();
         }
-        let head = format!("0/{} nodes are available:", self.node_count);
         if let Some(reason) = &self.pre_filter {
-            return format!("{head} {}.", reason.text(vocabulary));
+            return format!("0/{} nodes are available: {}.", self.node_count, reason.text(vocabulary));
         }
-        let mut parts: Vec<String> = self
-            .reasons
-            .iter()
-            .map(|(reason, count)| format!("{count} {}", reason.text(vocabulary)))
-            .collect();
-        if parts.is_empty() {
-            return head;
-        }
-        parts.sort_unstable();
-        format!("{head} {}.", parts.join(", "))
+        let reasons = self.reasons.iter().map(|(reason, count)| (reason.text(vocabulary), *count));
+        histogram(self.node_count, reasons)
     }
+}
+
+/// Upstream's sentence about nodes of which none will do, from reasons and how many nodes each
+/// holds for.
+pub(crate) fn histogram<T: fmt::Display>(
+    node_count: usize,
+    reasons: impl Iterator<Item = (T, usize)>,
+) -> String {
+    let head = format!("0/{node_count} nodes are available:");
+    let mut parts: Vec<String> = reasons.map(|(reason, count)| format!("{count} {reason}")).collect();
+    if parts.is_empty() {
+        return head;
+    }
+    parts.sort_unstable();
+    format!("{head} {}.", parts.join(", "))
 }
 
 #[cfg(test)]

@@ -301,8 +301,12 @@ fn default_selector(cluster: &NaiveCluster, pod: &PodInput) -> Selector {
         labels.extend(workload.selector.iter().flat_map(|it| it.match_labels.clone()));
         return Selector::from_labels(&labels);
     }
-    let selector = Selector::read(workload.selector.as_ref()).unwrap_or(Selector::Nothing);
-    Selector::from_labels(&labels).and(selector)
+    // Without a selector, or with one that does not parse, nothing is added.
+    let added = workload.selector.as_ref().and_then(|selector| Selector::read(Some(selector)).ok());
+    match added {
+        Some(selector) => Selector::from_labels(&labels).and(selector),
+        None => Selector::from_labels(&labels),
+    }
 }
 
 fn has_all_keys(labels: &Labels, constraints: &[Constraint]) -> bool {

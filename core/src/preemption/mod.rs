@@ -11,6 +11,9 @@
 pub mod budgets;
 mod choice;
 mod dry_run;
+mod message;
+
+use std::sync::Arc;
 
 use crate::cycle::engine::Pending;
 use crate::cycle::plan::Scope;
@@ -21,7 +24,9 @@ use crate::input::PreemptionPolicy;
 use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
+pub(crate) use choice::best as best_candidates;
 pub use dry_run::DryRun;
+pub(crate) use message::nobody_to_evict;
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const VICTIMS_LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";
@@ -85,9 +90,19 @@ pub struct Preemption {
     pub failed: Vec<(u32, Failure)>,
     /// The best candidates, as indexes of `candidates` by row.
     pub best: Vec<usize>,
+    /// Extenders left none of the candidates.
+    pub is_vetoed: bool,
+    /// An extender failed, so there is no candidate.
+    pub error: Option<Arc<str>>,
 }
 
 impl Preemption {
+    /// Of a pod that waits its turn.
+    #[must_use]
+    pub fn never() -> Preemption {
+        Preemption { ineligible: Some(NEVER), ..Preemption::default() }
+    }
+
     /// The candidate to be taken, of those that are equally good.
     #[must_use]
     pub fn taken(&self, nth: usize) -> Option<&Candidate> {

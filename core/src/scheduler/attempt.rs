@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::host::plugin_number;
+use super::preempt::{PostFilterWords, PostFiltered};
 use super::{ConditionReason, Scheduler, Step};
 use crate::cycle::engine::{Choice, Decision, Pending};
 use crate::cycle::probe::Probe;
 use crate::framework::diagnosis::Diagnosis;
+use crate::framework::extend::EXTENDER_NAME;
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Refusal};
 use crate::ids::{NodeId, PodId};
 use crate::pods::PodState;
+use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 
 impl Scheduler {
@@ -113,12 +116,17 @@ impl Scheduler {
                 Failure { unschedulable: nobody, pending: nobody, condition, nomination: Nomination::Clear };
             return self.fail(pod, failure);
         }
-        let nomination = self.post_filter(pod, profile);
-        let condition = self.conditions.of(diagnosis, &self.world);
+        let PostFiltered { nomination, words } = match diagnosis.node_count {
+            0 => PostFiltered { nomination: Nomination::Clear, words: PostFilterWords::None },
+            _ => self.post_filter(pod, profile, diagnosis),
+        };
+        let condition = self.conditions.of(diagnosis, &words, &self.world);
         let profile = &self.parts[usize::from(profile.0)].profile;
-        let blamed = |name: &&str| profile.plugins().iter().position(|plugin| plugin.name() == *name);
-        let unschedulable: PluginSet =
-            diagnosis.plugins.iter().filter_map(blamed).map(plugin_number).collect();
+        let blamed = |name: &&str| match *name {
+            EXTENDER_NAME => Some(HintTable::extenders(profile)),
+            name => profile.plugins().iter().position(|plugin| plugin.name() == name).map(plugin_number),
+        };
+        let unschedulable: PluginSet = diagnosis.plugins.iter().filter_map(blamed).collect();
         self.fail(pod, Failure { unschedulable, pending: PluginSet::NONE, condition, nomination });
     }
 }

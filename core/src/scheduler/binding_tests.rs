@@ -17,6 +17,8 @@ use crate::input::{ContainerInput, NodeInput, ResourceList};
 use crate::quantity::Quantity;
 
 const SECOND: u64 = 1_000_000_000;
+const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu. \
+    preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
 
 /// What a probe plugin answers, and what it was asked.
 #[derive(Debug, Default)]
@@ -406,7 +408,7 @@ fn a_wait_that_is_too_long_ends_in_rejection_and_makes_room() {
         lab.answer_all(Ok(()));
         lab.first.set(|script| script.permit = None);
         lab.pod(8, pod("1", 0));
-        assert_eq!(lab.run(), ["8: 0/1 nodes are available: 1 Insufficient cpu."]);
+        assert_eq!(lab.run(), [format!("8: {NO_CPU}")]);
         lab.answer_all(Ok(()));
         assert_eq!(lab.scheduler.next_wake_ns(), Some(5 * SECOND));
         lab.pass(5 * SECOND);
@@ -475,7 +477,7 @@ fn a_refused_binding_is_undone_and_tried_again_later() {
     lab.pod(7, pod("1", 5));
     lab.pod(8, pod("1", 0));
     let said = lab.run();
-    assert_eq!(said, ["7 -> n1", "8: 0/1 nodes are available: 1 Insufficient cpu."]);
+    assert_eq!(said, ["7 -> n1".to_owned(), format!("8: {NO_CPU}")]);
     lab.answer(Err(CallFailure::Conflict));
     assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "unreserve 7"]);
     assert_eq!(lab.standing(7), Some(Standing::Backoff));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::{ConditionChange, ConditionReason};
+use super::preempt::PostFilterWords;
 use crate::framework::diagnosis::Diagnosis;
+use crate::preemption::nobody_to_evict;
 use crate::world::World;
 
 /// No condition was written.
@@ -19,7 +21,8 @@ type Said = (ConditionReason, Arc<str>);
 pub(super) struct Conditions {
     ids: FxHashMap<Said, u32>,
     said: Vec<Said>,
-    last: Option<(Arc<Diagnosis>, u32)>,
+    /// Of the last diagnosis: without a word on preemption, and with nobody to evict.
+    last: Option<(Arc<Diagnosis>, [Option<u32>; 2])>,
 }
 
 impl Conditions {
@@ -32,16 +35,35 @@ impl Conditions {
         })
     }
 
-    /// The id of the condition that a diagnosis is told by. Pods of one class share a diagnosis.
-    pub(super) fn of(&mut self, diagnosis: &Arc<Diagnosis>, world: &World) -> u32 {
-        if let Some((known, id)) = &self.last
-            && Arc::ptr_eq(known, diagnosis)
-        {
-            return *id;
+    /// The id of the condition that a diagnosis and what PostFilter came to are told by. Pods of one
+    /// class share a diagnosis.
+    pub(super) fn of(&mut self, diagnosis: &Arc<Diagnosis>, words: &PostFilterWords, world: &World) -> u32 {
+        let tail = match words {
+            PostFilterWords::None => None,
+            PostFilterWords::NobodyToEvict => Some(nobody_to_evict(diagnosis)),
+            PostFilterWords::Text(text) => {
+                let text = format!("{} {text}", diagnosis.message(&world.vocabulary)).into();
+                return self.id(ConditionReason::Unschedulable, &text);
+            }
+        };
+        let at = usize::from(tail.is_some());
+        match &self.last {
+            Some((known, ids)) if Arc::ptr_eq(known, diagnosis) => {
+                if let Some(id) = ids[at] {
+                    return id;
+                }
+            }
+            _ => self.last = Some((Arc::clone(diagnosis), [None; 2])),
         }
-        let text: Arc<str> = diagnosis.message(&world.vocabulary).into();
-        let id = self.id(ConditionReason::Unschedulable, &text);
-        self.last = Some((Arc::clone(diagnosis), id));
+        let mut text = diagnosis.message(&world.vocabulary);
+        if let Some(tail) = tail {
+            text.push(' ');
+            text.push_str(&tail);
+        }
+        let id = self.id(ConditionReason::Unschedulable, &text.into());
+        if let Some((_, ids)) = &mut self.last {
+            ids[at] = Some(id);
+        }
         id
     }
 

@@ -96,5 +96,7 @@ fn a_fresh_cycle_may_preempt() {
     lab.pod(7, pod("4", 5));
     lab.nominated(7, Some("b"));
     let missed = "7 ~: nominated node b does not fit the pod any more";
-    assert_eq!(lab.run(), [missed, "2 x", "7 ~ a: 0/2 nodes are available: 2 Insufficient cpu."]);
+    let preempts = "7 ~ a: 0/2 nodes are available: 2 Insufficient cpu. \
+        preemption: found a potential placement for pod on node a, preempting 1 victims";
+    assert_eq!(lab.run(), [missed, "2 x", preempts]);
 }

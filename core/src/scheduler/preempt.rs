@@ -1,49 +1,180 @@
-//! PostFilter by preemption: victims are deleted, the pod is nominated to their node.
+//! PostFilter: plugins are asked to make room. The engine's own is preemption: victims are deleted,
+//! the pod is nominated to their node.
 //!
 //! Upstream: framework/preemption/executor.go. With `SchedulerAsyncPreemption` upstream deletes
 //! victims beside the scheduling loop; here deletions are calls like any other, and the pod waits
 //! in the queue for its victims to go either way.
 
+use std::sync::Arc;
+
 use super::{ApiCall, Scheduler, StatusPatch};
 use crate::cycle::engine::Pending;
+use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extension_point::ExtensionPoint;
-use crate::framework::points::{Nomination, Request};
+use crate::framework::points::{
+    Failed, Handle, NodeCodes, Nomination, PodRef, PostFilter, PostFilterVerdict, Request,
+};
+use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
 use crate::input::PreemptionPolicy;
-use crate::preemption::{PreemptionArgs, nominations_to_clear};
+use crate::preemption::{Preemption, PreemptionArgs, nobody_to_evict, nominations_to_clear};
 use crate::queue::ProfileNumber;
+use crate::snapshot::mask::NodeMask;
 
 /// Whom a waiting victim is told by.
 const PLUGIN: &str = "DefaultPreemption";
 
+/// What PostFilter came to.
+#[derive(Clone, Debug)]
+pub(super) struct PostFiltered {
+    /// What becomes of the pod's nomination.
+    pub nomination: Nomination,
+    /// What the condition says of it.
+    pub words: PostFilterWords,
+}
+
+/// What is added to the message of a pod's condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PostFilterWords {
+    /// Nothing: nobody was asked.
+    None,
+    /// No pod of the cluster has a lower priority; the rest follows from the diagnosis.
+    NobodyToEvict,
+    /// This.
+    Text(String),
+}
+
+/// What a failed search said of each row.
+#[derive(Debug)]
+struct Helpable(NodeMask);
+
+impl NodeCodes for Helpable {
+    fn code(&self, row: usize) -> Code {
+        if self.0.contains(row) { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
+    }
+}
+
 impl Scheduler {
-    /// Asks the profile's preemption, if it has one. What becomes of the pod's nomination.
-    pub(super) fn post_filter(&mut self, pod: PodId, profile: ProfileNumber) -> Nomination {
+    /// Asks the profile's PostFilter plugins, one after the other, until one has helped or says that
+    /// nothing can.
+    ///
+    /// Upstream: framework/runtime/framework.go `RunPostFilterPlugins`. Without plugins the pod loses
+    /// its nomination.
+    pub(super) fn post_filter(
+        &mut self,
+        pod: PodId,
+        profile: ProfileNumber,
+        diagnosis: &Diagnosis,
+    ) -> PostFiltered {
         let plugins = &self.parts[usize::from(profile.0)].profile;
-        let args = plugins.plugins_at(ExtensionPoint::PostFilter).find_map(|plugin| plugin.preemption());
-        match args {
-            Some(args) => self.preempt(pod, profile, args),
-            None => Nomination::Clear,
+        match plugins.at(ExtensionPoint::PostFilter) {
+            [] => PostFiltered { nomination: Nomination::Clear, words: PostFilterWords::None },
+            &[only] if let Some(args) = plugins.plugins()[only].preemption() => {
+                let (_, outcome) = self.preempt(pod, profile, (args, diagnosis));
+                outcome
+            }
+            several => {
+                let several = several.to_vec();
+                self.ask_post_filters(pod, profile, (&several, diagnosis))
+            }
         }
     }
 
-    fn preempt(&mut self, pod: PodId, profile: ProfileNumber, args: PreemptionArgs) -> Nomination {
+    /// As `post_filter`, with plugins that are not the engine's own.
+    #[cold]
+    fn ask_post_filters(
+        &mut self,
+        pod: PodId,
+        profile: ProfileNumber,
+        (plugins, diagnosis): (&[usize], &Diagnosis),
+    ) -> PostFiltered {
+        let mut nomination = Nomination::Keep;
+        let mut texts: Vec<String> = Vec::new();
+        for &at in plugins {
+            let (verdict, outcome) = self.ask_post_filter(pod, profile, (at, diagnosis));
+            let text = match outcome.words {
+                PostFilterWords::None => None,
+                PostFilterWords::NobodyToEvict => Some(nobody_to_evict(diagnosis)),
+                PostFilterWords::Text(text) => Some(text),
+            };
+            if verdict != PostFilterVerdict::Unschedulable {
+                let words = text.map_or(PostFilterWords::None, PostFilterWords::Text);
+                return PostFiltered { nomination: outcome.nomination, words };
+            }
+            if outcome.nomination != Nomination::Keep {
+                nomination = outcome.nomination;
+            }
+            texts.extend(text);
+        }
+        let words =
+            if texts.is_empty() { PostFilterWords::None } else { PostFilterWords::Text(texts.join(", ")) };
+        PostFiltered { nomination, words }
+    }
+
+    fn ask_post_filter(
+        &mut self,
+        pod: PodId,
+        profile: ProfileNumber,
+        (at, diagnosis): (usize, &Diagnosis),
+    ) -> (PostFilterVerdict, PostFiltered) {
+        let plugin = Arc::clone(&self.parts[usize::from(profile.0)].profile.plugins()[at]);
+        if let Some(args) = plugin.preemption() {
+            return self.preempt(pod, profile, (args, diagnosis));
+        }
+        let own = plugin.as_post_filter().expect("a plugin of the PostFilter list");
+        let Scheduler { world, engine, parts, bindings, requests, now_ns, .. } = self;
+        let row = world.pods().get(pod);
+        let pending = Pending { class: row.class, pod: Some(row.uid), nominated: row.nominated() };
+        let profile = &parts[usize::from(profile.0)].profile;
+        let codes = Helpable(engine.helpable(world, profile, pending, diagnosis));
+        let mut handle = Handle::new(world, *now_ns, bindings.waiting(), requests);
+        let failed = Failed { profile, diagnosis, codes: &codes };
+        let PostFilter { verdict, nomination, message, calls } =
+            own.post_filter(&mut handle, PodRef::of(world, pod), &failed);
+        let text = message.map(|reason| reason.text(&world.vocabulary).into_owned());
+        let words = text.filter(|text| !text.is_empty()).map_or(PostFilterWords::None, PostFilterWords::Text);
+        // An error says nothing of nominations.
+        let nomination = if verdict == PostFilterVerdict::Error { Nomination::Keep } else { nomination };
+        for call in calls {
+            self.dispatcher.enqueue(call);
+        }
+        (verdict, PostFiltered { nomination, words })
+    }
+
+    fn preempt(
+        &mut self,
+        pod: PodId,
+        profile: ProfileNumber,
+        (args, diagnosis): (PreemptionArgs, &Diagnosis),
+    ) -> (PostFilterVerdict, PostFiltered) {
         let Scheduler { world, engine, parts, .. } = self;
         let row = world.pods().get(pod);
         let class = world.class(row.class);
+        if class.input.preemption == PreemptionPolicy::Never {
+            let words = PostFilterWords::Text(Preemption::never().message(world, None));
+            return (PostFilterVerdict::Unschedulable, PostFiltered { nomination: Nomination::Keep, words });
+        }
         if world.lowest_priority().is_none_or(|lowest| lowest >= class.priority) {
             // Nobody could be evicted, on whatever node.
-            let may_preempt = class.input.preemption != PreemptionPolicy::Never;
-            return if may_preempt { Nomination::Clear } else { Nomination::Keep };
+            let words = PostFilterWords::NobodyToEvict;
+            return (PostFilterVerdict::Unschedulable, PostFiltered { nomination: Nomination::Clear, words });
         }
         let pending = Pending { class: row.class, pod: Some(row.uid), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
-        let found = engine.preempt(world, profile, pending, args);
-        if found.ineligible.is_some() {
-            // Victims of an earlier preemption are on their way out, or it may not preempt at all.
-            return Nomination::Keep;
-        }
-        let Some(candidate) = engine.take_candidate(&found) else { return Nomination::Clear };
+        let found = engine.preempt(world, profile, pending, (args, diagnosis));
+        let taken = engine.take_candidate(&found);
+        let words = PostFilterWords::Text(found.message(world, taken));
+        let Some(candidate) = taken else {
+            // Victims of an earlier preemption are on their way out, it may not preempt at all, or an
+            // extender has other plans: the nomination stays. Otherwise nothing helps.
+            let is_kept = found.ineligible.is_some() || found.has_failed() || found.is_vetoed;
+            let nomination = if is_kept { Nomination::Keep } else { Nomination::Clear };
+            let verdict = match found.has_failed() {
+                true => PostFilterVerdict::Error,
+                false => PostFilterVerdict::Unschedulable,
+            };
+            return (verdict, PostFiltered { nomination, words });
+        };
         let node = world.nodes().columns().id[candidate.row];
         let cleared = nominations_to_clear(world, pending, candidate.row);
         for &victim in &candidate.victims {
@@ -52,7 +183,7 @@ impl Scheduler {
         for uid in cleared {
             self.lose_nomination(uid);
         }
-        Nomination::Node(node)
+        (PostFilterVerdict::Success, PostFiltered { nomination: Nomination::Node(node), words })
     }
 
     /// Lets a victim go: one that waits at Permit gives up its node, any other is deleted.

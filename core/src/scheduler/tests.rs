@@ -145,7 +145,12 @@ impl Drop for Lab {
     }
 }
 
-const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu.";
+/// No room, and nobody to make it.
+const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu. \
+    preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
+/// The whole node is too small.
+const TOO_SMALL: &str = "0/1 nodes are available: 1 Insufficient cpu. \
+    preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
 
 #[test]
 fn a_confirmed_binding_stays() {
@@ -203,7 +208,7 @@ fn a_pod_deleted_while_queued_is_not_tried() {
 fn a_pod_deleted_while_unschedulable_does_not_wake_up() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
-    assert_eq!(lab.run(), [format!("1: {NO_CPU}")]);
+    assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
     lab.delete(1);
     lab.node(&node("n1", "4"));
     assert_eq!(lab.run(), [""; 0]);
@@ -365,14 +370,16 @@ fn a_gated_pod_can_be_deleted() {
 fn new_and_changed_nodes_wake_waiting_pods() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
-    assert_eq!(lab.run(), [format!("1: {NO_CPU}")]);
+    assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
     lab.node(&node("n2", "1"));
     assert_eq!(lab.state(1), Some(Standing::Unschedulable), "the new node is too small as well");
     lab.node(&node("n2", "2"));
     assert_eq!(lab.state(1), Some(Standing::Backoff), "tried early, because nothing else is ready");
     assert_eq!(lab.run(), ["1 -> n2"]);
     lab.pod(2, pod("3"));
-    assert_eq!(lab.run(), ["2: 0/2 nodes are available: 2 Insufficient cpu."]);
+    let too_small = "2: 0/2 nodes are available: 2 Insufficient cpu. \
+        preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+    assert_eq!(lab.run(), [too_small]);
     lab.node(&node("n3", "3"));
     assert_eq!(lab.run(), ["2 -> n3"]);
 }
@@ -427,7 +434,8 @@ fn a_condition_is_written_once_per_distinct_message() {
     lab.node(&NodeInput { unschedulable: true, ..node("n1", "4") });
     assert_eq!(lab.run(), [""; 0], "a cordon helps nobody");
     lab.delete(9);
-    let cordoned = "0/1 nodes are available: 1 node(s) were unschedulable.";
+    let cordoned = "0/1 nodes are available: 1 node(s) were unschedulable. \
+        preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
     assert_eq!(lab.run(), [format!("1: {cordoned}"), format!("2: {cordoned}")]);
     lab.node(&node("n1", "4"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "back to the first message");
@@ -598,8 +606,8 @@ mod volumes {
         }
     }
 
-    const NOTHING: &str =
-        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.";
+    const NOTHING: &str = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. \
+        preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
 
     #[test]
     fn a_volume_is_taken_before_the_api_knows_and_given_back_when_binding_fails() {

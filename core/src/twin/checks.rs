@@ -3,6 +3,7 @@
 use crate::cycle::engine::{Decision, Engine, Pending};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::{Draws, TieBreak};
+use crate::framework::diagnosis::Diagnosis;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::naive;
@@ -76,7 +77,7 @@ pub(crate) fn check_preemption(
     pending: Pending,
     args: PreemptionArgs,
 ) -> naive::preemption::Preemption {
-    let found = engine.preempt(&mut twin.world, profile, pending, args);
+    let found = engine.preempt(&mut twin.world, profile, pending, (args, &Diagnosis::default()));
     twin.world.check_counts();
     let actual = plain_preemption(twin, profile, pending, &found);
     let pod = twin.naive_pod(pending);

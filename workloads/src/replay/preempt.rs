@@ -1,6 +1,7 @@
 //! A recorded preemption against the engine's.
 
 use schedlab_core::cycle::engine::{Engine, Pending};
+use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::status::Code;
 use schedlab_core::ids::PodId;
 use schedlab_core::preemption::{Failure, PreemptionArgs, nominations_to_clear};
@@ -17,7 +18,7 @@ const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 /// What our engine would do, in the form of a record; candidates and failures in list order.
 pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) -> PreemptionRecord {
     let (world, profile) = state.parts();
-    let mut found = engine.preempt(world, profile, pending, ALL_NODES);
+    let mut found = engine.preempt(world, profile, pending, (ALL_NODES, &Diagnosis::default()));
     if let Some(why) = found.ineligible {
         return PreemptionRecord { reason: Some(why.to_owned()), ..PreemptionRecord::default() };
     }

@@ -158,6 +158,7 @@ impl Engine {
         let mut by_plugins = seen.clone();
         let mut said = NodeMask::none(node_count);
         let mut out_of_reach = NodeMask::none(node_count);
+        let mut within_reach = Vec::new();
         // Sorted, because the order of a hash map decides nothing here.
         let mut sorted: Vec<_> = words.iter().collect();
         sorted.sort_unstable();
@@ -167,6 +168,8 @@ impl Engine {
                 said.insert(row);
                 if *code == Code::UnschedulableAndUnresolvable {
                     out_of_reach.insert(row);
+                } else {
+                    within_reach.push(u32::try_from(row).expect("rows fit u32"));
                 }
             }
         }
@@ -178,6 +181,8 @@ impl Engine {
         let dropped = found.iter().map(|&row| row as usize).filter(|&row| !said.contains(row));
         let unseen = (0..node_count).filter(|&row| !seen.contains(row) && !said.contains(row));
         dropped.chain(unseen).for_each(|row| out_of_reach.insert(row));
+        diagnosis.resolvable_count += within_reach.len();
+        diagnosis.within_reach = within_reach;
         diagnosis.out_of_reach =
             out_of_reach.rows().map(|row| u32::try_from(row).expect("rows fit u32")).collect();
         diagnosis

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cycle::engine::{Engine, EngineSettings, Pending};
+use crate::cycle::engine::{Decision, Engine, EngineSettings, Pending};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
 use crate::framework::plugin::{PreFilter, PreScore};
@@ -97,10 +97,18 @@ fn preemption_finds_what_the_cases_say() {
         let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
         let mut engine = Engine::new(settings);
         let pending = asking(&mut twin, &case.pod);
-        engine.decide(&mut twin.world, &profile, pending, &mut NoProbe);
+        let decision = engine.decide(&mut twin.world, &profile, pending, &mut NoProbe);
+        // Some cases ask although a node fits.
+        let diagnosis = match decision {
+            Decision::Unschedulable(diagnosis) => diagnosis,
+            Decision::Chosen(_) | Decision::NominatedMissed => Arc::default(),
+        };
         let preemption::PreemptionArgs { candidates_min_percent, candidates_min } = case.args;
         let args = PreemptionArgs { candidates_min_percent, candidates_min };
-        let found = engine.preempt(&mut twin.world, &profile, pending, args);
+        let found = engine.preempt(&mut twin.world, &profile, pending, (args, &diagnosis));
+        if found.ineligible.is_none() && diagnosis.node_count > 0 {
+            assert_eq!(found.potential.len(), diagnosis.resolvable_count);
+        }
         let mut plain = plain_preemption(&twin, &profile, pending, &found);
         if plain.best.is_empty() && plain.ineligible.is_none() {
             // Whoever asked gives up the pod's own nomination then, not the engine.

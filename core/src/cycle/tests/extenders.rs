@@ -172,12 +172,13 @@ fn weights(profile: &Profile) -> Vec<(Arc<dyn Plugin>, i64)> {
     profile.plugins().iter().enumerate().map(|(at, plugin)| (Arc::clone(plugin), weight(at))).collect()
 }
 
-/// What both ways must agree on. Rows out of reach are the extenders' own.
+/// What both ways must agree on. Which rows are in reach is the extenders' own.
 fn comparable(decision: Decision) -> Decision {
     match decision {
         Decision::Unschedulable(diagnosis) => {
             let mut diagnosis = (*diagnosis).clone();
             diagnosis.out_of_reach.clear();
+            diagnosis.within_reach.clear();
             Decision::Unschedulable(Arc::new(diagnosis))
         }
         chosen => chosen,

@@ -167,11 +167,14 @@ fn scanned_pods_decide_as_kept_counts() {
                     kept.place(&pod, &node);
                     scanned.place(&pod, &node);
                 }
-                Decision::Unschedulable(_) if count > 0 => {
+                Decision::Unschedulable(diagnosis) if count > 0 => {
                     let [one, two] =
                         [(&mut kept, &mut engine), (&mut scanned, &mut other)].map(|(twin, engine)| {
-                            let found =
-                                engine.preempt(&mut twin.world, &fast, pending, PreemptionArgs::default());
+                            let args = (PreemptionArgs::default(), &*diagnosis);
+                            let found = engine.preempt(&mut twin.world, &fast, pending, args);
+                            if found.ineligible.is_none() {
+                                assert_eq!(found.potential.len(), diagnosis.resolvable_count);
+                            }
                             plain_preemption(twin, &fast, pending, &found)
                         });
                     assert_eq!(one, two);

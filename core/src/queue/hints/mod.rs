@@ -140,8 +140,24 @@ impl HintTable {
     #[must_use]
     pub fn of(profile: &Profile) -> HintTable {
         let plugins = profile.plugins();
-        assert!(plugins.len() <= PLUGINS_MAX, "a profile has at most {PLUGINS_MAX} plugins");
+        // One number is the extenders'.
+        assert!(plugins.len() < PLUGINS_MAX, "a profile has fewer than {PLUGINS_MAX} plugins");
         HintTable { sources: plugins.iter().map(Source::of).collect() }
+    }
+
+    /// The number that stands for the extenders of a scheduler when they have rejected a pod.
+    #[must_use]
+    pub fn extenders(profile: &Profile) -> PluginNumber {
+        PluginNumber(u8::try_from(profile.plugins().len()).expect("few plugins"))
+    }
+
+    /// Lets every event bring back pods that extenders rejected: they cannot say what would help.
+    ///
+    /// Upstream: framework/runtime/framework.go `NewFramework`, `defaultEnqueueExtension`.
+    #[must_use]
+    pub fn with_extenders(mut self) -> HintTable {
+        self.sources.push(Source::Everything);
+        self
     }
 
     /// Which plugin wants to hear of which event.

@@ -1,0 +1,353 @@
+//! What follows when no node fits: the words of preemption, PostFilter plugins of one's own, and
+//! extenders that had a say in it.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::cycle::probe::NoProbe;
+use crate::cycle::select::TieBreak;
+use crate::framework::extend::{ExtenderError, FilterAnswer, Verb, Victims};
+use crate::framework::plugin::Plugin;
+use crate::framework::points::{
+    Failed, Handle, Nomination, PodRef, PostFilter, PostFilterPlugin, PostFilterVerdict,
+};
+use crate::framework::status::{Code, Reason};
+use crate::input::{ContainerInput, NodeInput, PreemptionPolicy, ResourceList};
+use crate::quantity::Quantity;
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+fn node(name: &str, cpu: &str) -> NodeInput {
+    NodeInput {
+        name: name.to_owned(),
+        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
+        ..NodeInput::default()
+    }
+}
+
+fn pod(cpu: &str, priority: i32) -> PodInput {
+    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
+    PodInput { containers: vec![container], priority, ..PodInput::default() }
+}
+
+fn scheduler(own: Option<Arc<Helper>>, extenders: Vec<Arc<Extending>>, nodes: &[NodeInput]) -> Scheduler {
+    let mut world = World::default();
+    let default = default_profile(&mut world.vocabulary);
+    let weight = |at| default.scores().iter().find(|(plugin, _)| *plugin == at).map_or(0, |it| it.1);
+    let mut plugins: Vec<(Arc<dyn Plugin>, i64)> =
+        default.plugins().iter().enumerate().map(|(at, plugin)| (Arc::clone(plugin), weight(at))).collect();
+    if let Some(own) = own {
+        plugins.insert(0, (own, 0));
+    }
+    let profile = Profile::new(&default.scheduler_name, plugins);
+    let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
+    let mut scheduler = Scheduler::with_profile(world, profile, settings);
+    scheduler.set_extenders(extenders.into_iter().map(|it| it as Arc<dyn Extender>).collect());
+    nodes.iter().for_each(|node| scheduler.on_node(node, 0));
+    scheduler
+}
+
+fn observe(scheduler: &mut Scheduler, uid: u64, spec: PodInput, node: Option<&str>) {
+    let class = scheduler.compile(&Arc::new(spec));
+    let node = node.map(|name| scheduler.node_id(name));
+    let update = PodUpdate { uid: PodUid(uid), class, node, created_ns: uid, ..PodUpdate::default() };
+    scheduler.on_pod(update, uid);
+}
+
+/// Steps until idle; what was asked for, as text.
+fn run(scheduler: &mut Scheduler) -> Vec<String> {
+    while scheduler.step(&mut NoProbe) != Step::Idle {}
+    let mut calls = Vec::new();
+    scheduler.take_calls(&mut calls);
+    calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
+}
+
+fn standing(scheduler: &Scheduler, uid: u64) -> Option<Standing> {
+    scheduler.world().pods().find(PodUid(uid)).map(|pod| scheduler.standing(pod))
+}
+
+#[test]
+fn a_condition_says_what_preemption_came_to() {
+    // n1 has a pod of priority 0, n2 one of priority 5, n3 is too small for anybody.
+    let nodes = [node("n1", "2"), node("n2", "2"), node("n3", "1")];
+    let waiting = |cpu, priority| PodInput { preemption: PreemptionPolicy::Never, ..pod(cpu, priority) };
+    let no_cpu = "0/3 nodes are available: 3 Insufficient cpu. preemption:";
+    let cases = [
+        (
+            "nobody is less important",
+            pod("2", 0),
+            vec![format!(
+                "9: {no_cpu} 0/3 nodes are available: 1 Preemption is not helpful for scheduling, \
+                 2 No preemption victims found for incoming pod."
+            )],
+        ),
+        (
+            "on one node there is somebody",
+            pod("2", 3),
+            vec![
+                "1 x".to_owned(),
+                format!(
+                    "9 ~ n1: {no_cpu} found a potential placement for pod on node n1, preempting 1 victims"
+                ),
+            ],
+        ),
+        (
+            "no node is large enough",
+            pod("3", 9),
+            vec![format!("9: {no_cpu} 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")],
+        ),
+        (
+            "it may not preempt",
+            waiting("2", 9),
+            vec![format!("9: {no_cpu} not eligible due to preemptionPolicy=Never.")],
+        ),
+    ];
+    for (name, asking, expected) in cases {
+        let mut scheduler = scheduler(None, Vec::new(), &nodes);
+        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
+        observe(&mut scheduler, 2, pod("2", 5), Some("n2"));
+        observe(&mut scheduler, 9, asking, None);
+        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+    }
+}
+
+#[test]
+fn victims_that_would_not_help_are_told_by_what_rejects_without_them() {
+    let mut scheduler = scheduler(None, Vec::new(), &[node("n1", "4")]);
+    observe(&mut scheduler, 1, pod("1", 0), Some("n1"));
+    observe(&mut scheduler, 2, pod("2", 9), Some("n1"));
+    observe(&mut scheduler, 9, pod("3", 5), None);
+    let said = "9: 0/1 nodes are available: 1 Insufficient cpu. \
+        preemption: 0/1 nodes are available: 1 Insufficient cpu.";
+    assert_eq!(run(&mut scheduler), [said]);
+}
+
+/// A PostFilter plugin that does as it is told.
+#[derive(Debug)]
+struct Helper {
+    answer: PostFilter,
+    seen: Mutex<Vec<Vec<Code>>>,
+}
+
+impl Helper {
+    fn new(verdict: PostFilterVerdict, nomination: Nomination, message: &'static str) -> Arc<Helper> {
+        let message = (!message.is_empty()).then_some(Reason::Text(message));
+        let calls = match verdict {
+            PostFilterVerdict::Success => vec![ApiCall::DeletePod { pod: PodUid(1) }],
+            _ => Vec::new(),
+        };
+        let answer = PostFilter { verdict, nomination, message, calls };
+        Arc::new(Helper { answer, seen: Mutex::default() })
+    }
+}
+
+impl Plugin for Helper {
+    fn name(&self) -> &'static str {
+        "Helper"
+    }
+
+    fn as_post_filter(&self) -> Option<&dyn PostFilterPlugin> {
+        Some(self)
+    }
+}
+
+impl PostFilterPlugin for Helper {
+    fn post_filter(&self, handle: &mut Handle<'_>, _: PodRef<'_>, failed: &Failed<'_>) -> PostFilter {
+        let rows = 0..handle.world.nodes().node_count();
+        self.seen.lock().unwrap().push(rows.map(|row| failed.codes.code(row)).collect());
+        self.answer.clone()
+    }
+}
+
+#[test]
+fn a_post_filter_of_ones_own_is_asked_in_its_turn() {
+    use PostFilterVerdict::{Error, Success, Unschedulable, UnschedulableAndUnresolvable};
+    let no_cpu = "0/2 nodes are available: 2 Insufficient cpu.";
+    let preempted =
+        "preemption: found a potential placement for pod on node n1, preempting 1 victims".to_owned();
+    let cases = [
+        ("it helps", Success, Nomination::Keep, "soon", vec!["1 x".to_owned(), format!("9: {no_cpu} soon")]),
+        (
+            "it does not, so preemption is asked",
+            Unschedulable,
+            Nomination::Keep,
+            "not me",
+            // The last one that has anything to say of the nomination is heard.
+            vec!["1 x".to_owned(), format!("9 ~ n1: {no_cpu} {preempted}")],
+        ),
+        (
+            "it says that nothing can",
+            UnschedulableAndUnresolvable,
+            Nomination::Keep,
+            "give up",
+            vec![format!("9: {no_cpu} give up")],
+        ),
+        ("it fails", Error, Nomination::Clear, "oops", vec![format!("9: {no_cpu} oops")]),
+        (
+            "it helps without a word",
+            Success,
+            Nomination::Keep,
+            "",
+            vec!["1 x".into(), format!("9: {no_cpu}")],
+        ),
+    ];
+    for (name, verdict, nomination, message, expected) in cases {
+        let helper = Helper::new(verdict, nomination, message);
+        let nodes = [node("n1", "2"), node("n2", "1")];
+        let mut scheduler = scheduler(Some(Arc::clone(&helper)), Vec::new(), &nodes);
+        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
+        observe(&mut scheduler, 9, pod("2", 5), None);
+        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+        let codes = vec![Code::Unschedulable, Code::UnschedulableAndUnresolvable];
+        assert_eq!(*helper.seen.lock().unwrap(), [codes], "case: {name}");
+    }
+}
+
+#[test]
+fn the_words_of_all_who_could_not_help_are_joined() {
+    let helper = Helper::new(PostFilterVerdict::Unschedulable, Nomination::Keep, "no claims");
+    let mut scheduler = scheduler(Some(helper), Vec::new(), &[node("n1", "1")]);
+    observe(&mut scheduler, 9, pod("2", 5), None);
+    let said = "9: 0/1 nodes are available: 1 Insufficient cpu. no claims, \
+        preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+    assert_eq!(run(&mut scheduler), [said]);
+}
+
+/// An extender that keeps only nodes of its taste, and has plans of its own for victims.
+#[derive(Debug, Default)]
+struct Extending {
+    /// Nodes it lets through.
+    keeps: &'static [&'static str],
+    /// Nodes it rejects for good; the others might do once somebody is evicted.
+    rejects_for_good: &'static [&'static str],
+    /// The only node it lets pods be evicted from, and whom.
+    evicts: Option<(&'static str, Vec<PodUid>)>,
+    /// It does not answer about victims.
+    is_mute: bool,
+}
+
+impl Extender for Extending {
+    fn name(&self) -> &str {
+        "http://extender"
+    }
+
+    fn is_ignorable(&self) -> bool {
+        false
+    }
+
+    fn is_interested(&self, _: &PodInput) -> bool {
+        true
+    }
+
+    fn does(&self, verb: Verb) -> bool {
+        matches!(verb, Verb::Filter | Verb::Preempt)
+    }
+
+    fn weight(&self) -> i64 {
+        1
+    }
+
+    fn filter(&self, _: PodUid, nodes: &[&str]) -> Result<FilterAnswer, ExtenderError> {
+        let (kept, out): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| self.keeps.contains(name));
+        let (for_good, failed): (Vec<&str>, Vec<&str>) =
+            out.into_iter().partition(|name| self.rejects_for_good.contains(name));
+        let why = |names: Vec<&str>| names.iter().map(|&name| (name.into(), "too hot".into())).collect();
+        Ok(FilterAnswer {
+            kept: kept.into_iter().map(str::to_owned).collect(),
+            failed: why(failed),
+            unresolvable: why(for_good),
+        })
+    }
+
+    fn prioritize(&self, _: PodUid, _: &[&str]) -> Result<Vec<(String, i64)>, ExtenderError> {
+        unreachable!("it does not score")
+    }
+
+    fn preempt(&self, _: PodUid, candidates: &[Victims]) -> Result<Vec<Victims>, ExtenderError> {
+        if self.is_mute {
+            return Err(ExtenderError::Said { message: "no answer".to_owned() });
+        }
+        let Some((node, pods)) = &self.evicts else { return Ok(candidates.to_vec()) };
+        Ok(vec![Victims { node: (*node).to_owned(), pods: pods.clone(), pdb_violations: 0 }])
+    }
+
+    fn bind(&self, _: PodUid, _: &str) -> Result<(), ExtenderError> {
+        unreachable!("it does not bind")
+    }
+}
+
+#[test]
+fn a_pod_that_an_extender_refuses_waits_until_something_happens() {
+    let extender = Arc::new(Extending { keeps: &["cool"], ..Extending::default() });
+    let mut scheduler = scheduler(None, vec![extender], &[node("hot", "4")]);
+    observe(&mut scheduler, 9, pod("1", 0), None);
+    let said = "9: 0/1 nodes are available: 1 too hot. \
+        preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
+    assert_eq!(run(&mut scheduler), [said]);
+    assert_eq!(standing(&scheduler, 9), Some(Standing::Unschedulable), "at rest, not on backoff");
+    assert!(!scheduler.has_work());
+    scheduler.on_node(&node("cool", "4"), 30 * 1_000_000_000);
+    assert_eq!(run(&mut scheduler), ["9 -> cool"]);
+}
+
+#[test]
+fn extenders_have_a_say_in_who_is_evicted() {
+    // Both nodes are full of pods of priority 0; n1 would be chosen.
+    let no_cpu = "0/2 nodes are available: 2 Insufficient cpu.";
+    let cases = [
+        (
+            "it agrees",
+            Extending::default(),
+            vec![
+                "1 x".to_owned(),
+                format!(
+                    "9 ~ n1: {no_cpu} preemption: found a potential placement for pod on node n1, \
+                     preempting 1 victims"
+                ),
+            ],
+        ),
+        (
+            "another node",
+            Extending { evicts: Some(("n2", vec![PodUid(2)])), ..Extending::default() },
+            vec![
+                "2 x".to_owned(),
+                format!(
+                    "9 ~ n2: {no_cpu} preemption: found a potential placement for pod on node n2, \
+                     preempting 1 victims"
+                ),
+            ],
+        ),
+        (
+            "it fails",
+            Extending { is_mute: true, ..Extending::default() },
+            vec![format!("9: {no_cpu} preemption: no answer")],
+        ),
+    ];
+    for (name, extender, expected) in cases {
+        let nodes = [node("n1", "2"), node("n2", "2")];
+        let mut scheduler = scheduler(None, vec![Arc::new(extender)], &nodes);
+        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
+        observe(&mut scheduler, 2, pod("2", 0), Some("n2"));
+        observe(&mut scheduler, 9, pod("2", 5), None);
+        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+    }
+}
+
+#[test]
+fn a_node_that_an_extender_rejects_for_now_is_tried_for_victims() {
+    // There is room on both, so nobody has to go: upstream calls that an error.
+    let cases: [(&str, &'static [&'static str], &str); 2] = [
+        ("for now", &["n2"], "expected at least one victim pod on node \"n1\""),
+        ("for good", &["n1", "n2"], "0/2 nodes are available: 2 Preemption is not helpful for scheduling."),
+    ];
+    for (name, rejects_for_good, words) in cases {
+        let extender = Arc::new(Extending { rejects_for_good, ..Extending::default() });
+        let mut scheduler = scheduler(None, vec![extender], &[node("n1", "4"), node("n2", "4")]);
+        observe(&mut scheduler, 1, pod("1", 0), Some("n1"));
+        observe(&mut scheduler, 9, pod("1", 5), None);
+        let said = format!("9: 0/2 nodes are available: 2 too hot. preemption: {words}");
+        assert_eq!(run(&mut scheduler), [said], "case: {name}");
+    }
+}
