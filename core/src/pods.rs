@@ -67,11 +67,12 @@ impl PodRow {
         (self.nominated != NONE).then_some(NodeId(self.nominated))
     }
 
-    /// Takes over what the API says of `status.nominatedNodeName`. Whether that is news: an echo of
-    /// a time before our own write is not.
-    pub(crate) fn see_nominated(&mut self, node: Option<NodeId>) -> bool {
+    /// Takes over what the API says of `status.nominatedNodeName`. What it said before: that the API
+    /// says the same as before is no news, whatever we have written meanwhile.
+    pub(crate) fn see_nominated(&mut self, node: Option<NodeId>) -> Option<NodeId> {
         let seen = node.map_or(NONE, |node| node.0);
-        std::mem::replace(&mut self.nominated_seen, seen) != seen
+        let before = std::mem::replace(&mut self.nominated_seen, seen);
+        (before != NONE).then_some(NodeId(before))
     }
 
     /// Notes what `status.nominatedNodeName` is or will be.

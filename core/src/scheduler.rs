@@ -14,11 +14,13 @@ mod binding;
 mod calls;
 mod conditions;
 mod events;
+mod evict;
 mod failure;
 mod gates;
 mod host;
 mod nomination;
 mod preempt;
+mod preempting;
 mod status;
 mod volumes;
 
@@ -41,7 +43,7 @@ use crate::queue::event::NodeState;
 use crate::queue::hints::HintTable;
 use crate::queue::interest::Interest;
 use crate::queue::order::QueueOrder;
-use crate::queue::{ProfileNumber, QueueSettings, SchedulingQueue};
+use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::world::World;
 
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
@@ -51,6 +53,7 @@ pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes}
 
 use conditions::Conditions;
 use host::GateReport;
+use preempting::Preempting;
 
 /// What the API says about a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,6 +188,8 @@ struct ProfileParts {
     profile: Profile,
     hints: HintTable,
     interest: Interest,
+    /// The plugin that preempts.
+    preemption: Option<PluginNumber>,
     /// Nothing happens between assuming and binding, but for pods with volumes, and nobody waits for
     /// the binding's success.
     is_plain: bool,
@@ -200,7 +205,10 @@ impl ProfileParts {
         if !extenders.is_empty() {
             hints = hints.with_extenders();
         }
-        ProfileParts { interest: hints.interest(), hints, is_plain, profile }
+        let preempts = |&&at: &&usize| profile.plugins()[at].preemption().is_some();
+        let preemption = profile.at(ExtensionPoint::PostFilter).iter().find(preempts);
+        let preemption = preemption.map(|&at| host::plugin_number(at));
+        ProfileParts { interest: hints.interest(), preemption, hints, is_plain, profile }
     }
 
     fn takes(&self, class: &PodClass) -> bool {
@@ -222,6 +230,7 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     bindings: Bindings,
     dispatcher: Dispatcher,
+    preempting: Preempting,
     conditions: Conditions,
     /// By node id.
     nodes: Vec<Option<Arc<NodeState>>>,
@@ -289,6 +298,7 @@ impl Scheduler {
             engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine }),
             bindings: Bindings::default(),
             dispatcher: Dispatcher::new(mode),
+            preempting: Preempting::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
             profile_of_class: Vec::new(),
@@ -439,11 +449,23 @@ impl Scheduler {
         self.dispatcher.outgoing_count()
     }
 
-    /// Some pod is ready to be tried.
+    /// Some pod is ready to be tried, and the loop does not wait for an eviction.
     #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.queue.has_ready()
+        self.queue.has_ready() && !self.preempting.blocks()
+    }
+
+    /// The victims of a pod are being evicted beside the loop.
+    #[must_use]
+    pub fn is_preempting(&self, pod: PodUid) -> bool {
+        self.preempting.holds_back(pod, &self.world)
+    }
+
+    /// Pods whose victims are being evicted beside the loop.
+    #[must_use]
+    pub fn preempting_count(&self) -> usize {
+        self.preempting.len()
     }
 
     /// Nothing more happens until the cluster changes: no pod is ready or will be after a wait, no
@@ -508,6 +530,8 @@ mod lab;
 mod nominated_tests;
 #[cfg(test)]
 mod post_filter_tests;
+#[cfg(test)]
+mod preempt_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]

@@ -164,6 +164,13 @@ impl Bindings {
         self.waiting.iter().any(|pod| pod.uid == uid)
     }
 
+    /// Whether PreBind plugins work for a pod: it can still be called back without a word to the API.
+    #[must_use]
+    pub fn is_in_pre_bind(&self, uid: PodUid) -> bool {
+        let stage = self.cycles.get(&uid).map(|cycle| &cycle.stage);
+        matches!(stage, Some(Stage::PreBindCalls { .. } | Stage::PreBindWait { .. }))
+    }
+
     /// Whether this plugin holds this pod back.
     #[must_use]
     pub fn is_held_by(&self, uid: PodUid, plugin: &str) -> bool {

@@ -8,7 +8,7 @@
 //! cycle waits for the answers it needs.
 //!
 //! A call that failed for a passing reason is made again, three times at most, after 10, 50 and
-//! 250 ms. A conflict, or a pod that is gone, is final.
+//! 250 ms. A conflict, or a pod that is gone, is final; so is whatever becomes of a deletion.
 //!
 //! Upstream: backend/api_dispatcher/call_queue.go, framework/api_calls; the retries are those of
 //! util/utils.go `PatchPodStatus` and `BindPod`.
@@ -213,8 +213,9 @@ impl Dispatcher {
         self.ids += 1;
         let id = CallId(self.ids);
         let call = Call { id, call, tries: 0 };
-        // Writes to other objects than the pod are nobody's to merge or to hold up.
-        let is_direct = self.mode == DispatchMode::Direct || matches!(call.call, ApiCall::BindVolumes(_));
+        // Writes to other objects than the pod are nobody's to merge or to hold up, nor are victims.
+        let goes_at_once = matches!(call.call, ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. });
+        let is_direct = self.mode == DispatchMode::Direct || goes_at_once;
         match self.mode {
             _ if is_direct => {
                 self.send(&call);
@@ -292,7 +293,9 @@ impl Dispatcher {
                 self.lanes.get_mut(pod)?.on_the_way.as_mut().filter(|call| call.id == id)?
             }
         };
-        if result == Err(CallFailure::Transient) && call.tries < RETRY_AFTER_NS.len() {
+        // Whoever wants a pod deleted looks again whether that is the best there is.
+        let may_retry = !matches!(call.call, ApiCall::DeletePod { .. });
+        if result == Err(CallFailure::Transient) && call.tries < RETRY_AFTER_NS.len() && may_retry {
             self.retries.push((now_ns + RETRY_AFTER_NS[call.tries], id));
             call.tries += 1;
             return None;

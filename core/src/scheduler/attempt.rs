@@ -20,6 +20,9 @@ use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 impl Scheduler {
     /// Tries the next pod.
     pub fn step<P: Probe>(&mut self, probe: &mut P) -> Step {
+        if self.preempting.blocks() {
+            return Step::Idle;
+        }
         let Some(pod) = self.next_pod() else { return Step::Idle };
         self.world.settle();
         let class = self.world.pods().get(pod).class;

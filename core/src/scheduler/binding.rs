@@ -244,6 +244,8 @@ impl Scheduler {
         let Some(finished) = self.dispatcher.on_answer(id, result, self.now_ns) else { return };
         if let Some(uid) = self.bindings.take_owner(id) {
             self.go_on(uid, id, finished.result);
+        } else if let ApiCall::DeletePod { pod } = finished.call {
+            self.eviction_answered(id, pod, finished.result);
         }
         self.serve_requests();
     }
@@ -410,7 +412,7 @@ impl Scheduler {
                 }
             }
             Request::Preempt { pod, plugin, message } => {
-                if self.bindings.is_held(pod) {
+                if self.bindings.is_held(pod) || self.bindings.is_in_pre_bind(pod) {
                     self.reject_waiting(
                         pod,
                         plugin,

@@ -150,6 +150,7 @@ impl Scheduler {
             let class = self.world.pods().get(pod).class;
             if self.profile_of(class).is_some() {
                 self.move_to(pod, PodState::Pending);
+                self.note_nomination(pod, self.world.pods().get(pod).nominated());
                 self.enqueue(pod);
             } else {
                 self.move_to(pod, PodState::Foreign);
@@ -161,7 +162,12 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         let Some(node) = update.node else {
             if row.class != update.class {
-                self.change_class(pod, update.class);
+                let is_terminating = |class| self.world.class(class).is_terminating;
+                let begins_to_leave = !is_terminating(row.class) && is_terminating(update.class);
+                match row.state {
+                    PodState::Assumed if begins_to_leave => self.release_assumed(pod, update.class),
+                    _ => self.change_class(pod, update.class),
+                }
             }
             return;
         };
@@ -200,6 +206,7 @@ impl Scheduler {
     fn take_elsewhere(&mut self, pod: PodId, class: ClassId, node: NodeId) {
         let row = *self.world.pods().get(pod);
         self.queue.delete(pod);
+        self.preempting.end(row.uid);
         self.abandon_binding(row.uid);
         self.world.unreserve_volumes(row.uid);
         if row.node().is_some() {
@@ -213,6 +220,20 @@ impl Scheduler {
         self.world.place(pod, node);
         self.move_to(pod, PodState::Bound);
         self.tell_came(pod);
+    }
+
+    /// A pod on its way to a node is to go. The API will refuse to bind it, so its room is free now.
+    /// Upstream: eventhandlers.go `handleAssumedPodDeletion`.
+    fn release_assumed(&mut self, pod: PodId, class: ClassId) {
+        let before = self.facts(pod);
+        self.queue.delete(pod);
+        self.abandon_binding(before.uid);
+        self.dispatcher.forget(before.uid);
+        self.world.unreserve_volumes(before.uid);
+        self.world.displace(pod);
+        self.world.pods_mut().get_mut(pod).class = class;
+        self.move_to(pod, PodState::Pending);
+        self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), Scope::Everyone);
     }
 
     /// The pod counts by its class: takes it off its node while the class changes.
@@ -260,6 +281,7 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         let before = self.facts(pod);
         self.queue.delete(pod);
+        self.preempting.end(uid);
         self.abandon_binding(uid);
         self.dispatcher.forget(uid);
         self.world.unreserve_volumes(uid);

@@ -7,6 +7,7 @@ use crate::queue::{PluginNumber, QueueHost, QueuedPod, SchedulingQueue};
 use crate::world::World;
 
 use super::conditions::NO_CONDITION;
+use super::preempting::Preempting;
 use super::{ConditionReason, ProfileParts, Scheduler};
 
 /// PreEnqueue was asked, and the pod's status may have to say so.
@@ -20,6 +21,7 @@ pub(super) struct GateReport {
 pub(super) struct Host<'a> {
     world: &'a World,
     parts: &'a [ProfileParts],
+    preempting: &'a Preempting,
     /// `None` when nobody wants to know (KEP-5501 is off).
     reports: Option<&'a mut Vec<GateReport>>,
 }
@@ -32,10 +34,14 @@ impl QueueHost for Host<'_> {
             let plugin = profile.plugins()[at].as_pre_enqueue().expect("a plugin of the PreEnqueue list");
             plugin.pre_enqueue(self.world, class).is_some()
         };
-        let first = first.map(|plugin| usize::from(plugin.0));
-        let others = profile.at(ExtensionPoint::PreEnqueue).iter().copied();
+        let list = profile.at(ExtensionPoint::PreEnqueue);
+        let first = first.map(|plugin| usize::from(plugin.0)).filter(|at| list.contains(at));
+        let others = list.iter().copied();
         let others = others.filter(|&at| Some(at) != first);
-        let gate = first.into_iter().chain(others).find(|&at| holds_back(at)).map(plugin_number);
+        let gate = match self.parts[usize::from(pod.profile.0)].preemption {
+            Some(plugin) if self.preempting.holds_back(pod.uid, self.world) => Some(plugin),
+            _ => first.into_iter().chain(others).find(|&at| holds_back(at)).map(plugin_number),
+        };
         if let Some(reports) = &mut self.reports {
             reports.push(GateReport { pod: pod.pod, gate });
         }
@@ -55,9 +61,9 @@ pub(super) fn plugin_number(at: usize) -> PluginNumber {
 impl Scheduler {
     /// Lets the queue work with the plugins at hand.
     pub(super) fn with_queue<R>(&mut self, work: impl FnOnce(&mut SchedulingQueue, &mut Host<'_>) -> R) -> R {
-        let Scheduler { queue, world, parts, gate_reports, settings, .. } = self;
+        let Scheduler { queue, world, parts, preempting, gate_reports, settings, .. } = self;
         let reports = settings.gates.scheduler_pre_enqueue_pod_status.then_some(gate_reports);
-        let answer = work(queue, &mut Host { world, parts, reports });
+        let answer = work(queue, &mut Host { world, parts, preempting, reports });
         if !self.gate_reports.is_empty() {
             self.tell_of_gates();
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::binding::CallId;
+use crate::binding::{CallFailure, CallId};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
 use crate::framework::plugin::Plugin;
@@ -17,6 +17,8 @@ pub(super) struct Lab {
     pub(super) now_ns: u64,
     pub(super) open: Vec<OutgoingCall>,
 }
+
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 fn resources(list: &[(&str, &str)]) -> ResourceList {
     list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
@@ -78,6 +80,19 @@ impl Lab {
         self.observe(uid, spec, Some(node));
     }
 
+    /// The watch says that a pod is to go; it is still there.
+    pub(super) fn terminating(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
+        let class = self.scheduler.compile(&Arc::new(PodInput { is_terminating: true, ..spec }));
+        let node = node.map(|name| self.scheduler.node_id(name));
+        let update = PodUpdate { uid: PodUid(uid), class, node, is_preempted: true, ..PodUpdate::default() };
+        self.scheduler.on_pod(update, self.now_ns);
+    }
+
+    /// The watch says that a pod is gone.
+    pub(super) fn gone(&mut self, uid: u64) {
+        self.scheduler.on_pod_removed(PodUid(uid), self.now_ns);
+    }
+
     /// The watch says which node a pod is nominated to.
     pub(super) fn nominated(&mut self, uid: u64, node: Option<&str>) {
         let node = node.map(|name| self.scheduler.node_id(name));
@@ -105,6 +120,37 @@ impl Lab {
         texts
     }
 
+    /// Answers the oldest open call that reads so.
+    #[track_caller]
+    pub(super) fn answer(&mut self, text: &str, result: Result<(), CallFailure>) {
+        let world = self.scheduler.world();
+        let at = self.open.iter().position(|outgoing| outgoing.call.text(world) == text);
+        let at = at.unwrap_or_else(|| panic!("no open call reads {text:?}"));
+        let OutgoingCall { id, .. } = self.open.remove(at);
+        self.scheduler.on_answer(id, result, self.now_ns);
+    }
+
+    /// The API takes every open patch.
+    pub(super) fn answer_patches(&mut self) {
+        let is_patch = |outgoing: &OutgoingCall| matches!(outgoing.call, ApiCall::PatchStatus(_));
+        let (patches, others) = std::mem::take(&mut self.open).into_iter().partition(is_patch);
+        self.open = others;
+        let patches: Vec<OutgoingCall> = patches;
+        patches.iter().for_each(|outgoing| self.scheduler.on_answer(outgoing.id, Ok(()), self.now_ns));
+    }
+
+    /// A plugin asks for a pod to be tried.
+    pub(super) fn activate(&mut self, uid: u64) {
+        self.scheduler.requests.push(Request::Activate { pod: PodUid(uid) });
+        self.scheduler.serve_requests();
+    }
+
+    /// Time passes.
+    pub(super) fn pass(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.scheduler.advance(self.now_ns);
+    }
+
     pub(super) fn standing(&self, uid: u64) -> Option<Standing> {
         let pod = self.scheduler.world().pods().find(PodUid(uid));
         pod.map(|pod| self.scheduler.standing(pod))
@@ -114,5 +160,14 @@ impl Lab {
     pub(super) fn nomination(&self, uid: u64) -> Option<&str> {
         let world = self.scheduler.world();
         world.nominations().node_of(PodUid(uid)).map(|node| world.node_name(node))
+    }
+
+    /// Nothing is held for anybody.
+    #[track_caller]
+    pub(super) fn check_clean(&self) {
+        assert!(self.scheduler.bindings().is_empty());
+        assert!(self.scheduler.dispatcher().is_empty());
+        assert_eq!(self.scheduler.queue().counts().in_flight, 0);
+        assert_eq!(self.scheduler.queue().kept_event_count(), 0);
     }
 }

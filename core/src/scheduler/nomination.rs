@@ -6,8 +6,9 @@
 
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodId, PodUid};
+use crate::pods::PodState;
 use crate::queue::Scope;
-use crate::queue::event::{ASSIGNED_POD_DELETE, Event};
+use crate::queue::event::{ASSIGNED_POD_DELETE, Event, PodFacts};
 
 use super::Scheduler;
 
@@ -17,26 +18,30 @@ impl Scheduler {
         self.see(now_ns);
         let Some(pod) = self.world.pods().find(uid) else { return };
         let row = self.world.pods_mut().get_mut(pod);
-        let is_news = row.see_nominated(node);
+        let seen = row.see_nominated(node);
         let row = *row;
-        if !is_news || row.nominated() == node {
+        if seen == node {
             return;
         }
-        let before = self.facts(pod);
-        self.note_nomination(pod, node);
-        if row.nominated().is_some() && row.node().is_none() {
-            // Room that was held is free for pods that had to respect it.
+        if row.nominated() != node {
+            self.note_nomination(pod, node);
+        }
+        if seen.is_some() && row.state == PodState::Pending {
+            // Room that was held is free for pods that had to respect it; whoever moved the nomination.
+            let before = PodFacts { nominated: seen, ..self.facts(pod) };
             let scope = Scope::UpToPriority(self.world.class(row.class).priority);
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+            self.serve_requests();
         }
     }
 
-    /// The one place where the nominator learns of a pod's nomination.
+    /// The one place where the nominator learns of a pod's nomination. A pod that is on a node holds
+    /// its room by being there, and another scheduler's pods hold none against ours.
     pub(super) fn note_nomination(&mut self, pod: PodId, node: Option<NodeId>) {
         let row = self.world.pods_mut().get_mut(pod);
         row.set_nominated(node);
         let (uid, class) = (row.uid, row.class);
-        match node {
+        match node.filter(|_| row.state == PodState::Pending) {
             Some(node) => self.world.nominate(uid, class, node),
             None => {
                 self.world.clear_nomination(uid);

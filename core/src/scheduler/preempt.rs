@@ -1,9 +1,5 @@
-//! PostFilter: plugins are asked to make room. The engine's own is preemption: victims are deleted,
-//! the pod is nominated to their node.
-//!
-//! Upstream: framework/preemption/executor.go. With `SchedulerAsyncPreemption` upstream deletes
-//! victims beside the scheduling loop; here deletions are calls like any other, and the pod waits
-//! in the queue for its victims to go either way.
+//! PostFilter: plugins are asked to make room. The engine's own is preemption: victims are evicted
+//! (see [`super::evict`]), the pod is nominated to their node.
 
 use std::sync::Arc;
 
@@ -12,7 +8,7 @@ use crate::cycle::engine::Pending;
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::{
-    Failed, Handle, NodeCodes, Nomination, PodRef, PostFilter, PostFilterVerdict, Request,
+    Failed, Handle, NodeCodes, Nomination, PodRef, PostFilter, PostFilterVerdict,
 };
 use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
@@ -20,9 +16,6 @@ use crate::input::PreemptionPolicy;
 use crate::preemption::{Preemption, PreemptionArgs, nobody_to_evict, nominations_to_clear};
 use crate::queue::ProfileNumber;
 use crate::snapshot::mask::NodeMask;
-
-/// Whom a waiting victim is told by.
-const PLUGIN: &str = "DefaultPreemption";
 
 /// What PostFilter came to.
 #[derive(Clone, Debug)]
@@ -159,7 +152,8 @@ impl Scheduler {
             let words = PostFilterWords::NobodyToEvict;
             return (PostFilterVerdict::Unschedulable, PostFiltered { nomination: Nomination::Clear, words });
         }
-        let pending = Pending { class: row.class, pod: Some(row.uid), nominated: row.nominated() };
+        let preemptor = row.uid;
+        let pending = Pending { class: row.class, pod: Some(preemptor), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
         let found = engine.preempt(world, profile, pending, (args, diagnosis));
         let taken = engine.take_candidate(&found);
@@ -177,29 +171,11 @@ impl Scheduler {
         };
         let node = world.nodes().columns().id[candidate.row];
         let cleared = nominations_to_clear(world, pending, candidate.row);
-        for &victim in &candidate.victims {
-            self.evict(victim);
-        }
+        self.evict_all(preemptor, &candidate.victims);
         for uid in cleared {
             self.lose_nomination(uid);
         }
         (PostFilterVerdict::Success, PostFiltered { nomination: Nomination::Node(node), words })
-    }
-
-    /// Lets a victim go: one that waits at Permit gives up its node, any other is deleted.
-    fn evict(&mut self, victim: PodId) {
-        let row = self.world.pods_mut().get_mut(victim);
-        let uid = row.uid;
-        if self.bindings.waiting().iter().any(|waiting| waiting.uid == uid) {
-            let message = "preempted".into();
-            self.requests.push(Request::Preempt { pod: uid, plugin: PLUGIN, message });
-            return;
-        }
-        row.is_preempted = true;
-        let class = row.class;
-        if !self.world.class(class).is_terminating {
-            self.dispatcher.enqueue(ApiCall::DeletePod { pod: uid });
-        }
     }
 
     /// A pod of lower priority may no longer fit on the node it is nominated to.

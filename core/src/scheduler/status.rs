@@ -135,7 +135,11 @@ impl Scheduler {
     }
 
     fn gate_reason(&self, pod: PodId) -> String {
-        let class = self.world.class(self.world.pods().get(pod).class);
+        let row = self.world.pods().get(pod);
+        if self.preempting.holds_back(row.uid, &self.world) {
+            return "waiting for the preemption for this pod to be finished".to_owned();
+        }
+        let class = self.world.class(row.class);
         let parts = self.parts.iter().find(|parts| parts.takes(class));
         let plugins = parts.into_iter().flat_map(|parts| parts.profile.pre_enqueue_plugins());
         let text = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();

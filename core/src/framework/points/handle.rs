@@ -74,9 +74,10 @@ pub enum Request {
         /// Why.
         message: Arc<str>,
     },
-    /// The waiting pod gives up its node and is tried again, without being unschedulable.
+    /// The pod, which waits or is worked for by PreBind, gives up its node and is tried again,
+    /// without being unschedulable.
     Preempt {
-        /// The waiting pod.
+        /// The pod.
         pod: PodUid,
         /// The plugin that preempts.
         plugin: &'static str,

@@ -1,0 +1,113 @@
+//! Evictions: victims are let go, beside the loop or while it waits.
+//!
+//! ```text
+//!            all victims but the last           the last
+//! preempt ──▶ calls on their way ──────────────▶ call on its way ──▶ over: its end wakes the
+//!                │ one failed                       │                 preemptor
+//!                └─▶ over, and the preemptor is ◀───┘ failed, or nothing more will be heard of it
+//!                    tried again at once
+//! ```
+//!
+//! Upstream: framework/preemption/executor.go.
+
+use super::preempting::Answered;
+use super::{ApiCall, Scheduler};
+use crate::binding::{CallFailure, CallId};
+use crate::framework::points::Request;
+use crate::ids::{PodId, PodUid};
+
+/// Whom a victim that is not bound yet is told by.
+const PLUGIN: &str = "DefaultPreemption";
+
+/// How a victim is let go.
+enum Eviction {
+    /// It was on its way to the node and gives it up: no call is needed, and no event of the API
+    /// will tell of it.
+    InMemory,
+    /// The API is asked to delete it.
+    Called(CallId),
+    /// It is not there any more.
+    Gone,
+}
+
+impl Scheduler {
+    /// Lets the victims go that are not on their way out already.
+    pub(super) fn evict_all(&mut self, preemptor: PodUid, victims: &[PodId]) {
+        let rows = victims.iter().map(|&victim| self.world.pods().get(victim));
+        let staying = rows.filter(|row| !self.world.class(row.class).is_terminating);
+        let staying: Vec<PodUid> = staying.map(|row| row.uid).collect();
+        if self.settings.gates.scheduler_async_preemption {
+            return self.evict_beside(preemptor, &staying);
+        }
+        for victim in staying {
+            if let Eviction::Called(call) = self.evict(victim) {
+                self.preempting.block_on(call, preemptor);
+            }
+        }
+    }
+
+    /// Lets the victims go while the loop goes on.
+    fn evict_beside(&mut self, preemptor: PodUid, victims: &[PodUid]) {
+        let Some((&last, others)) = victims.split_last() else { return };
+        self.preempting.begin(preemptor, last);
+        for &victim in others {
+            if let Eviction::Called(call) = self.evict(victim) {
+                self.preempting.expect(call, preemptor);
+            }
+        }
+        self.evict_last(preemptor);
+    }
+
+    /// Lets the last victim go, if it is its turn.
+    fn evict_last(&mut self, preemptor: PodUid) {
+        let Some(last) = self.preempting.reach_last(preemptor) else { return };
+        match self.evict(last) {
+            Eviction::Called(call) => self.preempting.expect(call, preemptor),
+            // Either there will be no event of its end, or it came while PreEnqueue held the
+            // preemptor back.
+            Eviction::InMemory | Eviction::Gone => self.try_again(preemptor),
+        }
+    }
+
+    fn evict(&mut self, victim: PodUid) -> Eviction {
+        let Some(pod) = self.world.pods().find(victim) else { return Eviction::Gone };
+        if self.bindings.is_held(victim) || self.bindings.is_in_pre_bind(victim) {
+            let message = "preempted".into();
+            self.requests.push(Request::Preempt { pod: victim, plugin: PLUGIN, message });
+            return Eviction::InMemory;
+        }
+        self.world.pods_mut().get_mut(pod).is_preempted = true;
+        let call = self.dispatcher.enqueue(ApiCall::DeletePod { pod: victim });
+        Eviction::Called(call.expect("nothing makes a deletion needless"))
+    }
+
+    /// The API answered whether a victim goes.
+    pub(super) fn eviction_answered(
+        &mut self,
+        call: CallId,
+        victim: PodUid,
+        result: Result<(), CallFailure>,
+    ) {
+        let is_failure = result.is_err_and(|failure| failure != CallFailure::NotFound);
+        let known = self.world.pods().find(victim);
+        if let (Some(pod), true) = (known, is_failure) {
+            self.world.pods_mut().get_mut(pod).is_preempted = false;
+        }
+        match self.preempting.answer(call, is_failure) {
+            Answered::Nothing => {}
+            Answered::OthersAsked { preemptor } => self.evict_last(preemptor),
+            Answered::Failed { preemptor } => self.try_again(preemptor),
+            // Differs: upstream waits for an event also when the victim was gone before it was asked
+            // to go, and the event had come while the preemptor was held back
+            // (kubernetes#141694).
+            Answered::Over { preemptor } if result.is_err() && known.is_none() => self.try_again(preemptor),
+            Answered::Over { preemptor } => self.preempting.end(preemptor),
+        }
+    }
+
+    /// A preemption is over, and no event will wake the preemptor.
+    fn try_again(&mut self, preemptor: PodUid) {
+        self.preempting.end(preemptor);
+        self.requests.push(Request::Activate { pod: preemptor });
+    }
+}
