@@ -38,6 +38,11 @@ fn deletions(calls: &[String]) -> Vec<&str> {
     calls.iter().filter_map(|call| call.strip_suffix(" x")).collect()
 }
 
+/// The bindings among some calls.
+fn bindings(calls: &[String]) -> Vec<&str> {
+    calls.iter().map(String::as_str).filter(|call| call.contains(" -> ")).collect()
+}
+
 /// One cycle that finds no node; whom it asked to go.
 #[track_caller]
 fn fails(lab: &mut Lab, uid: u64) -> Vec<String> {
@@ -106,7 +111,7 @@ fn a_lower_priority_does_not_take_the_place_that_is_being_made() {
         delete(&mut lab, 1);
         lab.calls();
         delete(&mut lab, 2);
-        assert_eq!(lab.run(), ["9 -> n1"], "tried first, and the other still fits nowhere");
+        assert_eq!(bindings(&lab.run()), ["9 -> n1"], "tried first, and the other still fits nowhere");
         assert_eq!(lab.standing(8), Some(Standing::Unschedulable));
     }
 }
@@ -525,7 +530,7 @@ fn without_the_gate_the_loop_waits_for_the_evictions() {
     assert_eq!(lab.run(), [""; 0]);
     lab.terminating(2, pod("2", 1), Some("n1"));
     lab.answer("2 x", Ok(()));
-    assert_eq!(lab.run(), ["3 -> n2"], "the other waits for its victim to go");
+    assert_eq!(bindings(&lab.run()), ["3 -> n2"], "the other waits for its victim to go");
     assert_eq!(lab.standing(9), Some(Standing::Unschedulable));
     lab.gone(2);
     assert_eq!(lab.run(), ["9 -> n1"]);
