@@ -13,6 +13,7 @@ pub mod framework;
 pub mod ids;
 pub mod input;
 pub mod interner;
+pub mod mutants;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 pub mod nominations;

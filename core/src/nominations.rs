@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ids::{ClassId, NodeId, PodUid};
+use crate::mutants::{Mutant, Mutants};
 
 /// What becomes of a pod's own nominated node when a node is looked for (KEP-1923).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,12 +44,19 @@ pub struct Nominations {
     by_node: FxHashMap<NodeId, Vec<Nomination>>,
     by_pod: FxHashMap<PodUid, NodeId>,
     version: u64,
+    mutants: Mutants,
 }
 
 impl Nominations {
+    pub(crate) fn set_mutants(&mut self, mutants: Mutants) {
+        self.mutants = mutants;
+    }
+
     /// Nominates a pod, instead of what it was nominated to before.
     pub fn insert(&mut self, node: NodeId, nomination: Nomination) {
-        self.remove(nomination.pod);
+        if !self.mutants.has(Mutant::PhantomNomination) {
+            self.remove(nomination.pod);
+        }
         self.by_pod.insert(nomination.pod, node);
         self.by_node.entry(node).or_default().push(nomination);
         self.version += 1;

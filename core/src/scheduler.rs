@@ -13,6 +13,8 @@ mod attempt;
 mod binding;
 mod calls;
 mod conditions;
+#[cfg(feature = "mutants")]
+mod defects;
 mod events;
 mod evict;
 mod failure;
@@ -37,6 +39,7 @@ use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::PodInput;
 use crate::interner::Vocabulary;
+use crate::mutants::Mutants;
 use crate::nominations::TryNominated;
 use crate::plugins::volume_binding::VolumeBinding;
 use crate::queue::event::NodeState;
@@ -153,6 +156,8 @@ pub struct SchedulerSettings {
     pub announce: Announce,
     /// How plain pods are bound, with `SchedulerAsyncAPICalls`.
     pub plain_bindings: PlainBindings,
+    /// The defect it has; none, without the feature `mutants`.
+    pub mutants: Mutants,
 }
 
 impl Default for SchedulerSettings {
@@ -167,6 +172,7 @@ impl Default for SchedulerSettings {
             nominated_node_miss: NominatedNodeMiss::default(),
             announce: Announce::default(),
             plain_bindings: PlainBindings::default(),
+            mutants: Mutants::default(),
         }
     }
 }
@@ -231,6 +237,8 @@ pub struct Scheduler {
     bindings: Bindings,
     dispatcher: Dispatcher,
     preempting: Preempting,
+    #[cfg(feature = "mutants")]
+    defects: defects::Defects,
     conditions: Conditions,
     /// By node id.
     nodes: Vec<Option<Arc<NodeState>>>,
@@ -283,6 +291,9 @@ impl Scheduler {
     ) -> Result<Scheduler, GateError> {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
         settings.gates.check()?;
+        let mutants = settings.mutants;
+        let mut world = world;
+        world.set_mutants(mutants);
         let parts: Vec<ProfileParts> =
             profiles.into_iter().map(|profile| ProfileParts::of(profile, &[])).collect();
         let mode = if settings.gates.scheduler_async_api_calls {
@@ -295,9 +306,12 @@ impl Scheduler {
             settings,
             world,
             parts,
-            engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine }),
+            engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine })
+                .with_mutants(mutants),
             bindings: Bindings::default(),
-            dispatcher: Dispatcher::new(mode),
+            dispatcher: Dispatcher::new(mode).with_mutants(mutants),
+            #[cfg(feature = "mutants")]
+            defects: defects::Defects::default(),
             preempting: Preempting::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
@@ -519,7 +533,8 @@ fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> Schedulin
         },
         flush_after_ns: settings.flush_after_ns,
     };
-    SchedulingQueue::new(queue, parts.iter().map(|parts| parts.interest.clone()).collect())
+    let interest = parts.iter().map(|parts| parts.interest.clone()).collect();
+    SchedulingQueue::new(queue, interest).with_mutants(settings.mutants)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
+use crate::mutants::Mutants;
 use crate::nominations::{Nomination, Nominations};
 use crate::owners::Owners;
 use crate::plugins::volume_binding::decide_volumes;
@@ -34,6 +35,10 @@ pub struct World {
     nominations: Nominations,
     owners: Owners,
     budgets: Budgets,
+    mutants: Mutants,
+    /// A change that a defect holds back.
+    #[cfg(feature = "mutants")]
+    late_budget: Option<DisruptionBudgetInput>,
     storage: Storage,
     /// Taken for pods that are assumed.
     volumes_of_pods: FxHashMap<PodUid, VolumeDecision>,
@@ -111,6 +116,13 @@ impl World {
 
     /// Adds a disruption budget or takes over its new state. `uid_of` finds the pods it names.
     pub fn upsert_budget(&mut self, input: &DisruptionBudgetInput, uid_of: impl Fn(&str) -> Option<PodUid>) {
+        #[cfg(feature = "mutants")]
+        if self.mutants.has(crate::mutants::Mutant::StaleBudgets) {
+            if let Some(late) = self.late_budget.replace(input.clone()) {
+                self.budgets.upsert(&late, &mut self.vocabulary, uid_of);
+            }
+            return;
+        }
         self.budgets.upsert(input, &mut self.vocabulary, uid_of);
     }
 
@@ -118,6 +130,12 @@ impl World {
     pub fn remove_budget(&mut self, namespace: &str, name: &str) {
         let [namespace, name] = [namespace, name].map(|text| self.vocabulary.symbols.intern(text));
         self.budgets.remove(namespace, name);
+    }
+
+    /// Gives the world a defect.
+    pub(crate) fn set_mutants(&mut self, mutants: Mutants) {
+        self.mutants = mutants;
+        self.nominations.set_mutants(mutants);
     }
 
     /// Pods nominated to nodes.

@@ -19,6 +19,9 @@ use rustc_hash::FxHashMap;
 
 use crate::framework::points::Nomination;
 use crate::ids::PodUid;
+#[cfg(feature = "mutants")]
+use crate::mutants::Mutant;
+use crate::mutants::Mutants;
 use crate::scheduler::{ApiCall, StatusPatch};
 
 /// A call that was handed out.
@@ -105,6 +108,9 @@ struct Call {
 struct Lane {
     on_the_way: Option<Call>,
     waiting: Option<Call>,
+    /// A patch that a defect sends behind a binding.
+    #[cfg(feature = "mutants")]
+    stale: Option<Call>,
 }
 
 /// Queues and counts calls.
@@ -123,6 +129,7 @@ pub struct Dispatcher {
     ids: u64,
     counts: CallCounts,
     out: Vec<OutgoingCall>,
+    mutants: Mutants,
 }
 
 fn pod_of(call: &ApiCall) -> PodUid {
@@ -160,7 +167,15 @@ impl Dispatcher {
             ids: 0,
             counts: CallCounts::default(),
             out: Vec::new(),
+            mutants: Mutants::default(),
         }
+    }
+
+    /// With a defect.
+    #[must_use]
+    pub(crate) fn with_mutants(mut self, mutants: Mutants) -> Dispatcher {
+        self.mutants = mutants;
+        self
     }
 
     /// How calls get to the API.
@@ -243,6 +258,10 @@ impl Dispatcher {
             return false;
         }
         let is_first = lane.on_the_way.is_none() && lane.waiting.is_none();
+        #[cfg(feature = "mutants")]
+        if self.mutants.has(Mutant::PatchAfterBind) && matches!(new.call, ApiCall::Bind { .. }) {
+            lane.stale = lane.waiting.clone();
+        }
         if let Some(old) = lane.waiting.take() {
             self.counts.merged += 1;
             self.pod_of_call.remove(&old.id);
@@ -315,6 +334,11 @@ impl Dispatcher {
         let lane = self.lanes.get_mut(&pod)?;
         let call = lane.on_the_way.take()?;
         self.on_the_way -= 1;
+        #[cfg(feature = "mutants")]
+        if let Some(stale) = lane.stale.take_if(|_| lane.waiting.is_none()) {
+            self.pod_of_call.insert(stale.id, pod);
+            lane.waiting = Some(stale);
+        }
         if lane.waiting.is_some() {
             self.ready.push_back(pod);
         } else {

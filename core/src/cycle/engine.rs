@@ -18,6 +18,7 @@ use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
+use crate::mutants::Mutants;
 use crate::nominations::TryNominated;
 use crate::preemption::DryRun;
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
@@ -155,6 +156,7 @@ pub struct Engine {
     potential: NodeMask,
     dry_run: DryRun,
     extenders: Extenders,
+    mutants: Mutants,
 }
 
 impl Engine {
@@ -177,7 +179,15 @@ impl Engine {
             potential: NodeMask::default(),
             dry_run: DryRun::default(),
             extenders: Extenders::new(),
+            mutants: Mutants::default(),
         }
+    }
+
+    /// With a defect.
+    #[must_use]
+    pub(crate) fn with_mutants(mut self, mutants: Mutants) -> Engine {
+        self.mutants = mutants;
+        self
     }
 
     /// Where the next search starts: an index into whatever list it searches, modulo its length.

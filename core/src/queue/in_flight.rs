@@ -8,6 +8,7 @@
 use std::collections::{VecDeque, vec_deque};
 
 use crate::ids::PodId;
+use crate::mutants::{Mutant, Mutants};
 
 use super::entry::{Entry, NONE};
 use super::event::Event;
@@ -27,11 +28,23 @@ pub(super) struct InFlight {
     base: u64,
     /// Pods popped before this number have missed events.
     lost_before: u64,
+    mutants: Mutants,
+    /// A pod that is gone is still waited for; only a defect leaves it so.
+    is_leaking: bool,
 }
 
 impl Default for InFlight {
     fn default() -> Self {
-        InFlight { first: NONE, last: NONE, len: 0, events: VecDeque::new(), base: 0, lost_before: 0 }
+        InFlight {
+            first: NONE,
+            last: NONE,
+            len: 0,
+            events: VecDeque::new(),
+            base: 0,
+            lost_before: 0,
+            mutants: Mutants::default(),
+            is_leaking: false,
+        }
     }
 }
 
@@ -44,8 +57,21 @@ pub(super) enum Unseen<'a> {
 }
 
 impl InFlight {
+    pub(super) fn set_mutants(&mut self, mutants: Mutants) {
+        self.mutants = mutants;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len == 0 && !self.leaks()
+    }
+
+    /// A pod leaves, and its place stays.
+    pub(super) fn leak(&mut self) {
+        self.is_leaking = true;
+    }
+
+    fn leaks(&self) -> bool {
+        self.mutants.has(Mutant::RecreatedInFlight) && self.is_leaking
     }
 
     /// Events kept.
@@ -83,7 +109,11 @@ impl InFlight {
             entries[next as usize].previous = previous;
         }
         self.len -= 1;
-        if previous == NONE && !self.events.is_empty() {
+        if self.mutants.has(Mutant::InFlightEventsLost) {
+            self.base += self.events.len() as u64;
+            self.events.clear();
+        }
+        if previous == NONE && !self.events.is_empty() && !self.leaks() {
             let end = self.base + self.events.len() as u64;
             let needed = if next == NONE { end } else { entries[next as usize].since };
             let seen = needed.saturating_sub(self.base);
@@ -94,7 +124,7 @@ impl InFlight {
 
     /// Something happened.
     pub(super) fn note(&mut self, event: &Event) {
-        if self.len == 0 {
+        if self.is_empty() {
             return;
         }
         if self.events.len() == EVENTS_MAX {
@@ -110,7 +140,9 @@ impl InFlight {
         if entry.since < self.lost_before {
             return Unseen::Lost;
         }
-        let seen = usize::try_from(entry.since - self.base).expect("no more than there are");
+        debug_assert!(self.base <= entry.since || self.mutants.has(Mutant::InFlightEventsLost));
+        let seen = entry.since.saturating_sub(self.base);
+        let seen = usize::try_from(seen).expect("no more than there are");
         Unseen::Events(self.events.range(seen..))
     }
 }

@@ -15,6 +15,7 @@
 mod moves;
 
 use crate::ids::{PodId, PodUid};
+use crate::mutants::{Mutant, Mutants};
 
 use super::active::ActiveQueue;
 use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
@@ -143,6 +144,9 @@ pub struct SchedulingQueue {
     flushed_second: u64,
     flushed_half_minute: u64,
     moving: Vec<(PodId, Strategy)>,
+    mutants: Mutants,
+    /// Nobody was told that a pod is ready; only a defect leaves it so.
+    is_asleep: bool,
 }
 
 impl SchedulingQueue {
@@ -156,6 +160,14 @@ impl SchedulingQueue {
             interest,
             ..SchedulingQueue::default()
         }
+    }
+
+    /// With a defect.
+    #[must_use]
+    pub(crate) fn with_mutants(mut self, mutants: Mutants) -> SchedulingQueue {
+        self.mutants = mutants;
+        self.in_flight.set_mutants(mutants);
+        self
     }
 
     /// How many pods are where.
@@ -198,7 +210,8 @@ impl SchedulingQueue {
     #[inline]
     #[must_use]
     pub fn has_ready(&self) -> bool {
-        self.counts.active > 0 || (self.pops_early() && self.counts.backoff > 0)
+        let is_asleep = self.mutants.has(Mutant::NoBroadcast) && self.is_asleep;
+        !is_asleep && (self.counts.active > 0 || (self.pops_early() && self.counts.backoff > 0))
     }
 
     /// Events kept for pods in flight.
@@ -215,6 +228,7 @@ impl SchedulingQueue {
         debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
         self.orders += 1;
         self.entries[pod.pod.index()] = Entry::new(&pod, now_ns, self.orders);
+        self.is_asleep = false;
         self.enter_active(pod.pod, Entrance::Guarded, now_ns, host);
     }
 
@@ -264,6 +278,9 @@ impl SchedulingQueue {
 
     /// A pod is gone, or is no longer the queue's to hand out.
     pub fn delete(&mut self, pod: PodId) {
+        if self.mutants.has(Mutant::RecreatedInFlight) && self.place(pod) == QueuePlace::InFlight {
+            self.in_flight.leak();
+        }
         if self.place(pod) != QueuePlace::Out {
             self.leave(pod);
         }
@@ -285,7 +302,7 @@ impl SchedulingQueue {
 
     /// A popped pod needs no more events: it goes to its node.
     pub fn done(&mut self, pod: PodId) {
-        if self.place(pod) == QueuePlace::InFlight {
+        if self.place(pod) == QueuePlace::InFlight || self.mutants.has(Mutant::DoubleDone) {
             self.leave(pod);
         }
     }
@@ -300,7 +317,10 @@ impl SchedulingQueue {
         host: &mut impl QueueHost,
     ) {
         let entry = &mut self.entries[pod.index()];
-        (entry.unschedulable, entry.pending) = (unschedulable, pending);
+        let is_error = unschedulable.is_empty() && pending.is_empty();
+        if !(is_error && self.mutants.has(Mutant::StaleRejectors)) {
+            (entry.unschedulable, entry.pending) = (unschedulable, pending);
+        }
         if entry.rejectors().is_empty() {
             entry.errors = entry.errors.saturating_add(1);
         } else {
@@ -315,6 +335,7 @@ impl SchedulingQueue {
         let strategy = self.strategy_of_unseen(pod, host);
         self.leave(pod);
         self.requeue(pod, strategy, now_ns, host);
+        self.is_asleep = true;
     }
 
     /// A popped pod is tried again at once: its attempt was neither a success nor a rejection.
@@ -322,6 +343,7 @@ impl SchedulingQueue {
         if self.place(pod) == QueuePlace::InFlight {
             self.leave(pod);
             self.enter_active(pod, Entrance::Guarded, now_ns, host);
+            self.is_asleep = true;
         }
     }
 
@@ -353,6 +375,7 @@ impl SchedulingQueue {
             }
             QueuePlace::Active | QueuePlace::Out => return,
         };
+        self.is_asleep = false;
         self.leave(pod);
         self.enter_active(pod, entrance, now_ns, host);
     }

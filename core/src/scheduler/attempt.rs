@@ -13,6 +13,7 @@ use crate::framework::extend::EXTENDER_NAME;
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Refusal};
 use crate::ids::{NodeId, PodId};
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
@@ -56,7 +57,9 @@ impl Scheduler {
             if !self.world.class(class).input.is_terminating {
                 return Some(pod);
             }
-            self.queue.done(pod);
+            if !self.settings.mutants.has(Mutant::SkippedWithoutDone) {
+                self.queue.done(pod);
+            }
         }
     }
 
@@ -64,7 +67,9 @@ impl Scheduler {
         let node = self.world.nodes().columns().id[choice.row];
         let uid = self.world.pods().get(pod).uid;
         // It holds its room by being there.
-        self.world.clear_nomination(uid);
+        if !self.settings.mutants.has(Mutant::BoundStillNominated) {
+            self.world.clear_nomination(uid);
+        }
         self.world.reserve_volumes(uid, self.world.pods().get(pod).class, choice.row);
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);

@@ -16,6 +16,7 @@ use crate::framework::points::{
 use crate::framework::profile::Profile;
 use crate::framework::status::Reason;
 use crate::ids::{NodeId, PodId, PodUid};
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::event::{ASSIGNED_POD_DELETE, Event};
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber, Scope};
@@ -323,7 +324,14 @@ impl Scheduler {
         let event = Event::pod(ASSIGNED_POD_DELETE, Some(before), None);
         if refusal.code == RefusalCode::Error {
             self.tell(&event, Scope::Everyone);
-            self.refuse(cycle.pod, plugin, refusal);
+            if !self.settings.mutants.has(Mutant::ErrorHandlerSuppressed) {
+                self.refuse(cycle.pod, plugin, refusal);
+            }
+            if self.settings.mutants.has(Mutant::DoubleDone) {
+                self.queue.done(cycle.pod);
+            }
+            #[cfg(feature = "mutants")]
+            self.bury(uid);
         } else {
             self.refuse(cycle.pod, plugin, refusal);
             self.tell(&event, Scope::Except(uid));
@@ -395,6 +403,8 @@ impl Scheduler {
                 self.serve(request);
             }
         }
+        #[cfg(feature = "mutants")]
+        self.end_late();
     }
 
     fn serve(&mut self, request: Request) {

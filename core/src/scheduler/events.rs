@@ -9,12 +9,13 @@ use crate::class::PodClass;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::NodeInput;
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::event::{
     ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Action, ClusterEvent, Event, EventObject, EventResource,
     NodeState, PodFacts,
 };
-use crate::queue::{QueuedPod, Scope};
+use crate::queue::{QueuePlace, QueuedPod, Scope};
 use crate::resources::{Amounts, ResourceKind};
 use crate::storage::StorageNews;
 
@@ -38,6 +39,8 @@ impl Scheduler {
 
     fn update_node(&mut self, node: &NodeInput, shown: Option<Arc<NodeInput>>, now_ns: u64) {
         self.see(now_ns);
+        #[cfg(feature = "mutants")]
+        let node = &self.taken_for(node);
         let id = self.world.upsert_node(node);
         let new = Arc::new(NodeState { input: shown, ..NodeState::of(node, &mut self.world) });
         if self.nodes.len() <= id.index() {
@@ -161,11 +164,16 @@ impl Scheduler {
     fn update_pod(&mut self, pod: PodId, update: PodUpdate) {
         let row = *self.world.pods().get(pod);
         let Some(node) = update.node else {
+            let is_out = row.state == PodState::Assumed && self.queue.place(pod) == QueuePlace::Out;
+            if is_out && self.settings.mutants.has(Mutant::QueuedWhileBinding) {
+                self.enqueue(pod);
+            }
             if row.class != update.class {
                 let is_terminating = |class| self.world.class(class).is_terminating;
+                let stays = self.settings.mutants.has(Mutant::BindingVictimStays);
                 let begins_to_leave = !is_terminating(row.class) && is_terminating(update.class);
                 match row.state {
-                    PodState::Assumed if begins_to_leave => self.release_assumed(pod, update.class),
+                    PodState::Assumed if begins_to_leave && !stays => self.release_assumed(pod, update.class),
                     _ => self.change_class(pod, update.class),
                 }
             }
@@ -193,7 +201,7 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
         self.world.forget_volumes(uid);
-        if was_nominated {
+        if was_nominated && !self.settings.mutants.has(Mutant::BoundStillNominated) {
             self.note_nomination(pod, None);
         }
         if !self.bindings.is_empty() {
@@ -277,6 +285,10 @@ impl Scheduler {
     /// A pod is gone, or has finished: it no longer counts on its node.
     pub fn on_pod_removed(&mut self, uid: PodUid, now_ns: u64) {
         self.see(now_ns);
+        #[cfg(feature = "mutants")]
+        if self.misses_removal(uid) {
+            return;
+        }
         let Some(pod) = self.world.pods().find(uid) else { return };
         let row = *self.world.pods().get(pod);
         let before = self.facts(pod);
@@ -285,16 +297,20 @@ impl Scheduler {
         self.abandon_binding(uid);
         self.dispatcher.forget(uid);
         self.world.unreserve_volumes(uid);
+        let mutants = self.settings.mutants;
         let scope = match (row.node(), row.nominated()) {
             (Some(_), _) => {
                 self.world.displace(pod);
                 Some(Scope::Everyone)
             }
             // Pods of a lower or the same priority had to leave room for it.
+            (None, Some(_)) if mutants.has(Mutant::NominationMovesSilently) => None,
             (None, Some(_)) => Some(Scope::UpToPriority(self.world.class(row.class).priority)),
             (None, None) => None,
         };
-        self.note_nomination(pod, None);
+        if !mutants.has(Mutant::GhostNomination) {
+            self.note_nomination(pod, None);
+        }
         self.counts.leave(row.state);
         self.world.pods_mut().remove(pod);
         if let Some(scope) = scope {

@@ -15,6 +15,7 @@ use super::{ApiCall, Scheduler};
 use crate::binding::{CallFailure, CallId};
 use crate::framework::points::Request;
 use crate::ids::{PodId, PodUid};
+use crate::mutants::Mutant;
 
 /// Whom a victim that is not bound yet is told by.
 const PLUGIN: &str = "DefaultPreemption";
@@ -63,6 +64,13 @@ impl Scheduler {
         let Some(last) = self.preempting.reach_last(preemptor) else { return };
         match self.evict(last) {
             Eviction::Called(call) => self.preempting.expect(call, preemptor),
+            #[cfg(feature = "mutants")]
+            Eviction::InMemory if self.settings.mutants.has(Mutant::CancelledVictim) => {
+                self.defects.ends_late(preemptor);
+            }
+            Eviction::Gone if self.settings.mutants.has(Mutant::RedundantPreemption) => {
+                self.preempting.end(preemptor);
+            }
             // Either there will be no event of its end, or it came while PreEnqueue held the
             // preemptor back.
             Eviction::InMemory | Eviction::Gone => self.try_again(preemptor),
@@ -93,6 +101,7 @@ impl Scheduler {
         if let (Some(pod), true) = (known, is_failure) {
             self.world.pods_mut().get_mut(pod).is_preempted = false;
         }
+        let is_silent = self.settings.mutants.has(Mutant::RedundantPreemption);
         match self.preempting.answer(call, is_failure) {
             Answered::Nothing => {}
             Answered::OthersAsked { preemptor } => self.evict_last(preemptor),
@@ -100,7 +109,9 @@ impl Scheduler {
             // Differs: upstream waits for an event also when the victim was gone before it was asked
             // to go, and the event had come while the preemptor was held back
             // (kubernetes#141694).
-            Answered::Over { preemptor } if result.is_err() && known.is_none() => self.try_again(preemptor),
+            Answered::Over { preemptor } if result.is_err() && known.is_none() && !is_silent => {
+                self.try_again(preemptor);
+            }
             Answered::Over { preemptor } => self.preempting.end(preemptor),
         }
     }

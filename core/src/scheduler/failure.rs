@@ -8,6 +8,7 @@ use super::conditions::NO_CONDITION;
 use super::{ApiCall, ConditionReason, Scheduler, StatusPatch};
 use crate::framework::points::{Nomination, Refusal, RefusalCode};
 use crate::ids::PodId;
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::{PluginNumber, PluginSet};
 
@@ -36,13 +37,14 @@ impl Scheduler {
             Nomination::Node(node) if row.nominated() == Some(node) => Nomination::Keep,
             other => other,
         };
-        let is_news = row.condition != failure.condition;
+        let is_news = row.condition != failure.condition || self.settings.mutants.has(Mutant::StatusFlood);
         if !is_news && nomination == Nomination::Keep {
             return;
         }
         match nomination {
             Nomination::Keep => {}
             Nomination::Clear => self.note_nomination(pod, None),
+            Nomination::Node(_) if self.settings.mutants.has(Mutant::NominationUnseen) => {}
             Nomination::Node(node) => self.note_nomination(pod, Some(node)),
         }
         self.world.pods_mut().get_mut(pod).condition = failure.condition;
@@ -86,7 +88,9 @@ impl Scheduler {
             let message: Arc<str> = format!("0/1 nodes are available: 1 {text}.").into();
             self.conditions.id(ConditionReason::Unschedulable, &message)
         };
-        self.fail(pod, Failure { unschedulable, pending, condition, nomination: Nomination::Clear });
+        let keeps = self.settings.mutants.has(Mutant::GangKeepsNomination);
+        let nomination = if keeps { Nomination::Keep } else { Nomination::Clear };
+        self.fail(pod, Failure { unschedulable, pending, condition, nomination });
     }
 
     /// Takes an assumed pod off its node.

@@ -2,6 +2,7 @@
 
 use crate::framework::extension_point::ExtensionPoint;
 use crate::ids::PodId;
+use crate::mutants::{Mutant, Mutants};
 use crate::queue::event::Event;
 use crate::queue::{PluginNumber, QueueHost, QueuedPod, SchedulingQueue};
 use crate::world::World;
@@ -22,6 +23,7 @@ pub(super) struct Host<'a> {
     world: &'a World,
     parts: &'a [ProfileParts],
     preempting: &'a Preempting,
+    mutants: Mutants,
     /// `None` when nobody wants to know (KEP-5501 is off).
     reports: Option<&'a mut Vec<GateReport>>,
 }
@@ -39,7 +41,7 @@ impl QueueHost for Host<'_> {
         let others = list.iter().copied();
         let others = others.filter(|&at| Some(at) != first);
         let gate = match self.parts[usize::from(pod.profile.0)].preemption {
-            Some(plugin) if self.preempting.holds_back(pod.uid, self.world) => Some(plugin),
+            Some(plugin) if self.holds_back_preemptor(pod) => Some(plugin),
             _ => first.into_iter().chain(others).find(|&at| holds_back(at)).map(plugin_number),
         };
         if let Some(reports) = &mut self.reports {
@@ -49,7 +51,19 @@ impl QueueHost for Host<'_> {
     }
 
     fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
+        if self.mutants.has(Mutant::ForgottenEvent) {
+            let profile = &self.parts[usize::from(pod.profile.0)].profile;
+            if profile.plugins()[usize::from(plugin.0)].name() == "NodeUnschedulable" {
+                return false;
+            }
+        }
         self.parts[usize::from(pod.profile.0)].hints.hint(self.world, plugin, pod, event)
+    }
+}
+
+impl Host<'_> {
+    fn holds_back_preemptor(&self, pod: &QueuedPod) -> bool {
+        self.preempting.holds_back(pod.uid, self.world) && !self.mutants.has(Mutant::SecondPreemption)
     }
 }
 
@@ -63,7 +77,8 @@ impl Scheduler {
     pub(super) fn with_queue<R>(&mut self, work: impl FnOnce(&mut SchedulingQueue, &mut Host<'_>) -> R) -> R {
         let Scheduler { queue, world, parts, preempting, gate_reports, settings, .. } = self;
         let reports = settings.gates.scheduler_pre_enqueue_pod_status.then_some(gate_reports);
-        let answer = work(queue, &mut Host { world, parts, preempting, reports });
+        let mutants = settings.mutants;
+        let answer = work(queue, &mut Host { world, parts, preempting, mutants, reports });
         if !self.gate_reports.is_empty() {
             self.tell_of_gates();
         }

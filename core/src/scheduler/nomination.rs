@@ -6,6 +6,7 @@
 
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodId, PodUid};
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::Scope;
 use crate::queue::event::{ASSIGNED_POD_DELETE, Event, PodFacts};
@@ -26,7 +27,8 @@ impl Scheduler {
         if row.nominated() != node {
             self.note_nomination(pod, node);
         }
-        if seen.is_some() && row.state == PodState::Pending {
+        let is_silent = self.settings.mutants.has(Mutant::NominationMovesSilently);
+        if seen.is_some() && row.state == PodState::Pending && !is_silent {
             // Room that was held is free for pods that had to respect it; whoever moved the nomination.
             let before = PodFacts { nominated: seen, ..self.facts(pod) };
             let scope = Scope::UpToPriority(self.world.class(row.class).priority);
@@ -53,6 +55,9 @@ impl Scheduler {
     pub(super) fn after_failure(&self, wanted: Nomination) -> Nomination {
         match wanted {
             Nomination::Clear if self.settings.gates.nominated_node_name_for_expectation => Nomination::Keep,
+            Nomination::Clear if self.settings.mutants.has(Mutant::NominationNeverCleared) => {
+                Nomination::Keep
+            }
             other => other,
         }
     }

@@ -13,6 +13,7 @@ use crate::framework::points::{
 use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
 use crate::input::PreemptionPolicy;
+use crate::mutants::Mutant;
 use crate::preemption::{Preemption, PreemptionArgs, nobody_to_evict, nominations_to_clear};
 use crate::queue::ProfileNumber;
 use crate::snapshot::mask::NodeMask;
@@ -140,6 +141,7 @@ impl Scheduler {
         profile: ProfileNumber,
         (args, diagnosis): (PreemptionArgs, &Diagnosis),
     ) -> (PostFilterVerdict, PostFiltered) {
+        let mutants = self.settings.mutants;
         let Scheduler { world, engine, parts, .. } = self;
         let row = world.pods().get(pod);
         let class = world.class(row.class);
@@ -172,7 +174,7 @@ impl Scheduler {
         let node = world.nodes().columns().id[candidate.row];
         let cleared = nominations_to_clear(world, pending, candidate.row);
         self.evict_all(preemptor, &candidate.victims);
-        for uid in cleared {
+        for uid in cleared.into_iter().filter(|_| !mutants.has(Mutant::NominationNeverCleared)) {
             self.lose_nomination(uid);
         }
         (PostFilterVerdict::Success, PostFiltered { nomination: Nomination::Node(node), words })

@@ -8,6 +8,7 @@ use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extend::{Verb, Victims, agree_on_victims};
 use crate::framework::profile::Profile;
 use crate::framework::status::Code;
+use crate::mutants::Mutant;
 use crate::preemption::{
     Candidate, Preemption, PreemptionArgs, best_candidates, potential_rows, why_ineligible,
 };
@@ -28,12 +29,12 @@ impl Engine {
         let pending = pending.into();
         let at = self.find_potential(world, profile, pending, diagnosis);
         let searched = self.searching(pending);
-        let Engine { entries, reserved, potential, dry_run, draws, settings, .. } = self;
+        let Engine { entries, reserved, potential, dry_run, draws, settings, mutants, .. } = self;
         let question =
             Question { profile, plan: &entries[at].plan, pending: searched, reserved: reserved.rows() };
         let row = pending.nominated_row(world);
         let nominated = row.map(|row| {
-            let is_potential = potential.contains(row);
+            let is_potential = potential.contains(row) || mutants.has(Mutant::StuckOnNominated);
             if is_potential { Code::Unschedulable } else { Code::UnschedulableAndUnresolvable }
         });
         if let Some(why) = why_ineligible(world, pending, nominated) {

@@ -76,6 +76,7 @@ impl SchedulingQueue {
 
     pub(super) fn move_found(&mut self, now_ns: u64, host: &mut impl QueueHost) {
         let mut moving = std::mem::take(&mut self.moving);
+        self.is_asleep &= moving.is_empty();
         for (pod, strategy) in moving.drain(..) {
             self.leave(pod);
             self.requeue(pod, strategy, now_ns, host);
@@ -95,6 +96,7 @@ impl SchedulingQueue {
                 let ticket = self.backoff.pop(kind).expect("there is a first");
                 if self.entries[ticket.pod.index()].holds(place, ticket) {
                     self.set_place(ticket.pod, QueuePlace::Out);
+                    self.is_asleep = false;
                     self.enter_active(ticket.pod, entrance, now_ns, host);
                 }
             }
