@@ -61,7 +61,12 @@ fn rejections_are_counted_in_the_condition() {
         }))
     });
     let mut lab = Lab::new(&[filtering(&server.url())]);
-    assert_eq!(lab.schedule(), "Unschedulable: 0/3 nodes are available: 1 no such rack, 2 too hot.");
+    assert_eq!(
+        lab.schedule(),
+        "Unschedulable: 0/3 nodes are available: 1 no such rack, 2 too hot. preemption: 0/3 nodes are \
+         available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming \
+         pod."
+    );
 }
 
 #[test]
@@ -112,7 +117,11 @@ fn an_extender_with_managed_resources_is_asked_about_pods_that_want_them() {
     let mut wants = pod_value("wants");
     wants["spec"]["containers"][0]["resources"] = json!({"limits": {"example.com/gpu": "1"}});
     create(&lab.cluster, wants.clone());
-    assert_eq!(lab.step(), "Unschedulable: 0/3 nodes are available: 3 Insufficient example.com/gpu.");
+    assert_eq!(
+        lab.step(),
+        "Unschedulable: 0/3 nodes are available: 3 Insufficient example.com/gpu. preemption: 0/3 nodes are \
+         available: 3 Preemption is not helpful for scheduling."
+    );
 
     // With ignoredByScheduler the plugin leaves the resource to the extender.
     let mut world = World::default();
