@@ -14,6 +14,7 @@
 
 pub mod api;
 pub mod clock;
+pub mod controllers;
 pub mod convert;
 pub mod defaults;
 pub mod embedded;
