@@ -225,6 +225,15 @@ impl Lab {
         did
     }
 
+    /// A scheduler tries one pod on what it knows, without a look at what has happened since.
+    pub(crate) fn attempt_blindly(&mut self, at: usize) -> bool {
+        let seat = &mut self.seats[at];
+        let did = seat.scheduler.step(&mut NoProbe) != Step::Idle;
+        seat.attempts += usize::from(did);
+        self.perform_at(at);
+        did
+    }
+
     fn perform_at(&mut self, at: usize) -> usize {
         let now_ns = self.now_ns();
         let seat = &mut self.seats[at];

@@ -2,14 +2,20 @@
 //! words and played by the real scheduler against the real store. `docs/kep-coverage.md` says which
 //! test tells which situation.
 
-#![allow(dead_code, reason = "the lab offers more than the families so far ask for")]
-
+mod binding;
 mod calls;
 mod coverage;
+mod daemons;
+mod events;
+mod extenders;
+mod framework;
 mod lab;
 mod manifest;
 mod nominated;
 mod plugin;
 mod preemption;
+mod queueing;
 mod requeue;
+mod schedulers;
 mod setup;
+mod taints;

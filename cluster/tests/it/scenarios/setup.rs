@@ -7,7 +7,6 @@ use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::select::TieBreak;
 use schedlab_core::framework::build::{ProfileConfig, build_profiles};
 use schedlab_core::framework::extend::Extender;
-use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use schedlab_core::framework::registry::{DEFAULT_SCHEDULER_NAME, Registry};
@@ -22,7 +21,9 @@ pub(crate) struct Setup {
     settings: SchedulerSettings,
     /// Instead of the default plugins.
     only: Option<Vec<&'static str>>,
-    without: Vec<(&'static str, Option<ExtensionPoint>)>,
+    without: Vec<&'static str>,
+    /// Behind the extra plugins.
+    also: Vec<&'static str>,
     extra: Vec<Arc<dyn Plugin>>,
     /// Scheduler names and the extra plugins that only this profile leaves out.
     profiles: Vec<(String, Vec<&'static str>)>,
@@ -37,6 +38,7 @@ impl Default for Setup {
             settings: SchedulerSettings { flush_after_ns: None, ..SchedulerSettings::default() },
             only: None,
             without: Vec::new(),
+            also: Vec::new(),
             extra: Vec::new(),
             profiles: vec![(DEFAULT_SCHEDULER_NAME.to_owned(), Vec::new())],
             extenders: Vec::new(),
@@ -54,19 +56,19 @@ impl Setup {
 
     /// Without a default plugin.
     pub(crate) fn without(mut self, plugin: &'static str) -> Setup {
-        self.without.push((plugin, None));
-        self
-    }
-
-    /// Without a default plugin at one point.
-    pub(crate) fn without_at(mut self, plugin: &'static str, point: ExtensionPoint) -> Setup {
-        self.without.push((plugin, Some(point)));
+        self.without.push(plugin);
         self
     }
 
     /// With another plugin, behind the others.
     pub(crate) fn plugin(mut self, plugin: &(impl Plugin + Clone + 'static)) -> Setup {
         self.extra.push(Arc::new(plugin.clone()));
+        self
+    }
+
+    /// With a plugin that ships with the engine, behind the extra ones.
+    pub(crate) fn also(mut self, plugin: &'static str) -> Setup {
+        self.also.push(plugin);
         self
     }
 
@@ -124,12 +126,8 @@ impl Setup {
         };
         let names = self.extra.iter().map(|plugin| plugin.name()).filter(|name| !left_out.contains(name));
         lists.multi_point.enabled.extend(names.map(|name| EnabledPlugin::new(name, 1)));
-        for (plugin, point) in &self.without {
-            match point {
-                None => lists.multi_point.enabled.retain(|enabled| enabled.name != *plugin),
-                Some(point) => lists.at_mut(*point).disabled.push((*plugin).to_owned()),
-            }
-        }
+        lists.multi_point.enabled.retain(|enabled| !self.without.contains(&enabled.name.as_str()));
+        lists.multi_point.enabled.extend(self.also.iter().map(|name| EnabledPlugin::new(name, 1)));
         lists
     }
 

@@ -1,5 +1,6 @@
 //! Who makes room for whom. Upstream: test/integration/scheduler/preemption.
 
+mod beside;
 mod budgets;
 mod claims;
 mod nominations;

@@ -7,6 +7,7 @@ use crate::scenarios::plugin::WHO;
 use crate::scenarios::setup::Setup;
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
+use schedlab_core::framework::points::{EnqueueExtensions, RegisteredEvent};
 use schedlab_core::framework::status::{Code, Reason};
 use schedlab_core::scheduler::Standing;
 use schedlab_core::world::World;
@@ -14,11 +15,13 @@ use serde_json::json;
 
 /// Every node has so many seats, whatever pods ask for.
 #[derive(Clone, Copy, Debug)]
-struct Seats {
-    seats: i64,
-    code: Code,
+pub(super) struct Seats {
+    pub(super) seats: i64,
+    pub(super) code: Code,
     /// PreFilter says no when all seats of the cluster are taken.
-    asks_before: bool,
+    pub(super) asks_before: bool,
+    /// It waits for no event, where otherwise every event would help.
+    pub(super) is_deaf: bool,
 }
 
 impl Plugin for Seats {
@@ -32,6 +35,16 @@ impl Plugin for Seats {
 
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.is_deaf.then_some(self as _)
+    }
+}
+
+impl EnqueueExtensions for Seats {
+    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+        Vec::new()
     }
 }
 
@@ -58,7 +71,7 @@ impl FilterPlugin for Seats {
 }
 
 fn with_seats(code: Code, asks_before: bool) -> Setup {
-    Setup::default().plugin(&Seats { seats: 1, code, asks_before })
+    Setup::default().plugin(&Seats { seats: 1, code, asks_before, is_deaf: false })
 }
 
 fn n() -> Manifest {
@@ -163,6 +176,8 @@ fn a_pod_that_never_preempts_waits() {
         lab.run();
         assert_eq!(evicted(lab, &["low"]), [""; 0]);
         assert_eq!((lab.nominated("meek"), lab.standing("meek")), (None, Standing::Unschedulable));
+        let said = lab.message("meek");
+        assert!(said.contains("preemption: not eligible due to preemptionPolicy=Never."), "{said}");
     });
 }
 

@@ -1,0 +1,103 @@
+//! Nodes in a bad condition. Upstream: test/integration/scheduler/taint.
+
+use super::manifest::{Manifest, node, pod};
+use super::setup::Setup;
+use schedlab_cluster::controllers::node_lifecycle::reconcile_all;
+use schedlab_core::scheduler::Standing;
+use serde_json::json;
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const MEMORY: &str = "node.kubernetes.io/memory-pressure";
+const DISK: &str = "node.kubernetes.io/disk-pressure";
+const NETWORK: &str = "node.kubernetes.io/network-unavailable";
+const PID: &str = "node.kubernetes.io/pid-pressure";
+const CORDON: &str = "node.kubernetes.io/unschedulable";
+
+fn in_condition(node: Manifest, conditions: &[(&str, &str)]) -> Manifest {
+    let entry = |(kind, status): &(&str, &str)| json!({ "type": kind, "status": status });
+    node.set("/status/conditions", conditions.iter().map(entry).collect())
+}
+
+/// A node in such conditions, the taints it gets, and a pod for each: one that bears nothing, one that
+/// bears all but one of them, and one that bears all.
+fn check(conditions: &[(&str, &str)], is_cordoned: bool, taints: &[&str]) {
+    let mut lab = Setup::default().without_backoff().start();
+    let bare = node("n").has("cpu", "4");
+    let bare = if is_cordoned { bare.cordoned() } else { bare };
+    lab.create(in_condition(bare, conditions));
+    assert_eq!(reconcile_all(lab.api.as_ref()).expect("written"), usize::from(!taints.is_empty()));
+    assert_eq!(reconcile_all(lab.api.as_ref()).expect("in line"), 0, "a second pass finds nothing to do");
+    let bears = |name: &str, taints: &[&str]| taints.iter().fold(pod(name), |pod, key| pod.tolerates(key));
+    lab.create_all([bears("none", &[]), bears("all", taints)]);
+    lab.run();
+    assert_eq!(lab.node_of("all").as_deref(), Some("n"), "{conditions:?}");
+    assert_eq!(lab.node_of("none").is_some(), taints.is_empty(), "{conditions:?}");
+    if let [_, others @ ..] = taints {
+        lab.create(bears("all-but-one", others));
+        lab.run();
+        assert_eq!(lab.standing("all-but-one"), Standing::Unschedulable, "{conditions:?}");
+        // The node recovers.
+        lab.update_status(in_condition(node("n").has("cpu", "4"), &[("Ready", "True")]));
+        lab.update(node("n"));
+        reconcile_all(lab.api.as_ref()).expect("written");
+        lab.run();
+        for name in ["none", "all-but-one"] {
+            assert_eq!(lab.node_of(name).as_deref(), Some("n"), "{name} when {conditions:?} is over");
+        }
+    }
+}
+
+#[test]
+fn a_ready_node_takes_every_pod() {
+    check(&[("Ready", "True"), ("MemoryPressure", "False")], false, &[]);
+}
+
+#[test]
+fn a_node_that_is_not_ready_takes_who_bears_it() {
+    check(&[("Ready", "False")], false, &[NOT_READY]);
+}
+
+#[test]
+fn a_cordoned_node_takes_who_bears_it() {
+    check(&[("Ready", "True")], true, &[CORDON]);
+}
+
+#[test]
+fn a_node_short_of_memory_takes_who_bears_it() {
+    check(&[("MemoryPressure", "True"), ("Ready", "True")], false, &[MEMORY]);
+}
+
+#[test]
+fn a_node_short_of_disk_takes_who_bears_it() {
+    check(&[("DiskPressure", "True"), ("Ready", "True")], false, &[DISK]);
+}
+
+#[test]
+fn a_node_without_network_takes_who_bears_it() {
+    check(&[("NetworkUnavailable", "True"), ("Ready", "True")], false, &[NETWORK]);
+}
+
+#[test]
+fn a_node_without_network_that_is_not_ready_takes_who_bears_both() {
+    check(&[("NetworkUnavailable", "True"), ("Ready", "False")], false, &[NOT_READY, NETWORK]);
+}
+
+#[test]
+fn a_node_short_of_processes_takes_who_bears_it() {
+    check(&[("PIDPressure", "True"), ("Ready", "True")], false, &[PID]);
+}
+
+#[test]
+fn a_node_in_several_bad_conditions_takes_who_bears_all() {
+    check(&[("MemoryPressure", "True"), ("DiskPressure", "True"), ("Ready", "True")], false, &[MEMORY, DISK]);
+}
+
+#[test]
+fn taints_of_others_are_left_alone() {
+    let mut lab = Setup::default().start();
+    lab.create(in_condition(node("n").taint("mine"), &[("Ready", "False")]));
+    reconcile_all(lab.api.as_ref()).expect("written");
+    lab.create_all([pod("p").tolerates(NOT_READY), pod("q").tolerates(NOT_READY).tolerates("mine")]);
+    lab.run();
+    assert_eq!((lab.node_of("p"), lab.node_of("q").as_deref()), (None, Some("n")));
+}
