@@ -420,6 +420,9 @@ fn node_affinity(rng: &mut Rng) -> NodeAffinityInput {
     let mut affinity = NodeAffinityInput::default();
     if rng.uses(Feature::RequiredAffinity) {
         affinity.required = Some((0..rng.range(0..=3)).map(|_| term(rng)).collect());
+        if rng.chance(20) {
+            affinity.required_during_execution = Some(vec![term(rng), readable_term(rng)]);
+        }
     }
     if rng.uses(Feature::PreferredAffinity) {
         let weights = [1, 1, 2, 10, 100, 0];

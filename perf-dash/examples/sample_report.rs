@@ -161,6 +161,7 @@ impl Sketch {
             },
             slo: Vec::new(),
             threshold: None,
+            execution: None,
             repeats: None,
             seed: 42,
             source: SOURCE.to_owned(),

@@ -1,5 +1,7 @@
 //! Numbers as people read them: separators, units, no more digits than are known.
 
+use schedlab_workloads::results::Execution;
+
 /// `12,345,678`.
 pub fn thousands(value: u64) -> String {
     let digits = value.to_string();
@@ -129,9 +131,48 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// What became of running pods whose nodes changed, in one line.
+#[must_use]
+pub fn evictions(execution: &Execution) -> String {
+    let Execution { evicted_by_affinity, evicted_by_taint, .. } = execution;
+    let mut text = format!(
+        "{} node update(s), {} pod(s) checked, {} evicted ({} by affinity, {} by taint)",
+        thousands(execution.nodes_updated),
+        thousands(execution.pods_checked),
+        thousands(evicted_by_affinity + evicted_by_taint),
+        thousands(*evicted_by_affinity),
+        thousands(*evicted_by_taint),
+    );
+    if evicted_by_affinity + evicted_by_taint > 0 {
+        #[allow(clippy::cast_precision_loss, reason = "a time for people")]
+        let micros = |us: u64| self::micros(us as f64);
+        text.push_str(&format!(
+            " at {}/s; from update to eviction p50 {}, p99 {}, max {}",
+            rate(execution.evictions_per_s),
+            micros(execution.latency_us_p50),
+            micros(execution.latency_us_p99),
+            micros(execution.latency_us_max),
+        ));
+    }
+    if execution.failed > 0 {
+        text.push_str(&format!("; {} given up", thousands(execution.failed)));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn evictions_are_told_in_one_line() {
+        let execution = Execution { nodes_updated: 2500, pods_checked: 30_000, ..Execution::default() };
+        let none = "2,500 node update(s), 30,000 pod(s) checked, 0 evicted (0 by affinity, 0 by taint)";
+        assert_eq!(evictions(&execution), none);
+        let some = evictions(&Execution { evicted_by_taint: 7, latency_us_p50: 120, failed: 1, ..execution });
+        assert!(some.contains("7 evicted (0 by affinity, 7 by taint) at "), "{some}");
+        assert!(some.ends_with("; 1 given up"), "{some}");
+    }
 
     #[test]
     fn numbers_as_people_read_them() {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_cluster::execution::ExecutionReport;
+
 use crate::executor::{Collected, Ending, Outcome, RunSettings};
 use crate::gates::without_effect;
 use crate::measure::{Latencies, window_for, windows};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
-    Attempts, Memory, Pods, Repeats, RunTotal, Sample, Status, Threshold, Throughput, WorkloadResult, slo,
-    workload_items,
+    Attempts, Execution, Memory, Pods, Repeats, RunTotal, Sample, Status, Threshold, Throughput,
+    WorkloadResult, slo, workload_items,
 };
 
 /// The results of a workload that was run once or several times: one for each measured part.
@@ -105,6 +107,7 @@ fn result_of_part(
         memory: memory(last, peak_rss_bytes),
         slo: Vec::new(),
         threshold: None,
+        execution: last.execution.as_ref().map(execution),
         repeats: Repeats::from_runs(totals),
         seed: settings.seed,
         source: workload.source_text.clone(),
@@ -158,5 +161,20 @@ fn memory(outcome: &Outcome, peak_rss_bytes: Option<u64>) -> Memory {
         peak_rss_bytes,
         bytes_per_node: per(outcome.engine_bytes.0 as u64, outcome.node_count),
         bytes_per_pod: per(outcome.engine_bytes.1 as u64 + outcome.store_bytes, outcome.pod_count),
+    }
+}
+
+fn execution(report: &ExecutionReport) -> Execution {
+    let counts = &report.counts;
+    Execution {
+        nodes_updated: counts.nodes_updated,
+        pods_checked: counts.pods_checked,
+        evicted_by_affinity: counts.evicted_by_affinity,
+        evicted_by_taint: counts.evicted_by_taint,
+        failed: counts.failed,
+        evictions_per_s: report.evictions_per_second(),
+        latency_us_p50: report.latency_us(50),
+        latency_us_p99: report.latency_us(99),
+        latency_us_max: report.latency_us(100),
     }
 }

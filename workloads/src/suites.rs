@@ -12,7 +12,7 @@ use crate::source::EmbeddedSource;
 pub const DEFAULT_SUITE: &str = "quick";
 
 /// The names of the built-in suites.
-pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption"];
+pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity"];
 
 macro_rules! embedded {
     ($($path:literal),* $(,)?) => {
@@ -27,6 +27,7 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "affinity/performance-config.yaml",
         "spreading/performance-config.yaml",
         "preemption/performance-config.yaml",
+        "execution-affinity/performance-config.yaml",
         "templates/node-plain.yaml",
         "templates/node-reserved.yaml",
         "templates/node-draining.yaml",
@@ -44,6 +45,10 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "templates/pod-low-priority.yaml",
         "templates/pod-high-priority.yaml",
         "templates/service-soft.yaml",
+        "templates/node-cache.yaml",
+        "templates/node-relabelled.yaml",
+        "templates/node-no-execute.yaml",
+        "templates/pod-execution-affinity.yaml",
     ],
 };
 

@@ -340,6 +340,11 @@ fn print_summary(result: &RunResult, report: Option<&Path>) {
             ));
         }
     }
+    for workload in &result.workloads {
+        if let Some(execution) = &workload.execution {
+            say(&format!("\n{}: {}", workload.name, format::evictions(execution)));
+        }
+    }
     let ignored: BTreeSet<&str> =
         result.workloads.iter().flat_map(|it| &it.gates_without_effect).map(String::as_str).collect();
     if !ignored.is_empty() {

@@ -3,11 +3,12 @@
 //! Conversion changes nothing: defaulting and admission are in [`crate::defaults`]. What an object
 //! leaves out stays out, with the value that the input's field documents for it.
 //!
-//! `requiredDuringSchedulingRequiredDuringExecution` (KEP-2358) has no field in the typed API, so
-//! typed conversion leaves it absent.
+//! `requiredDuringSchedulingRequiredDuringExecution` (KEP-2358) has no field in the typed API:
+//! `execution` says how it gets through.
 
 mod affinity;
 mod error;
+mod execution;
 mod node;
 mod pod;
 mod quantity;
@@ -17,6 +18,9 @@ mod workload;
 
 pub use affinity::label_selector_input;
 pub use error::ConvertError;
+pub use execution::{
+    EXECUTION_AFFINITY, drop_execution_affinity, lift_execution_affinity, lower_execution_affinity,
+};
 pub use node::node_input;
 pub use pod::pod_input;
 pub use storage::{

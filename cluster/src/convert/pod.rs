@@ -4,10 +4,11 @@ use k8s_openapi::api::core::v1::{
     Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements, Toleration,
 };
 use schedlab_core::input::{
-    ContainerInput, ContainerStatusInput, HostPortInput, OwnerInput, PodInput, PodMeta, PodResourceStatus,
-    PreemptionPolicy, TolerationInput,
+    ContainerInput, ContainerStatusInput, HostPortInput, NodeAffinityInput, OwnerInput, PodInput, PodMeta,
+    PodResourceStatus, PreemptionPolicy, TolerationInput,
 };
 
+use super::execution::execution_terms;
 use super::quantity::{Place, optional_list};
 use super::{ConvertError, affinity, text_or_empty, volume};
 
@@ -46,7 +47,7 @@ fn input(pod: &Pod, spec: &PodSpec) -> Result<PodInput, ConvertError> {
         pod_requests: pod_list(pod, requests(spec.resources.as_ref()), "spec.resources.requests")?,
         resource_status: resource_status(pod)?,
         node_selector: spec.node_selector.clone(),
-        node_affinity: rules.and_then(|it| it.node_affinity.as_ref()).map(affinity::node_affinity),
+        node_affinity: node_affinity(pod, spec)?,
         pod_affinity: rules
             .and_then(|it| it.pod_affinity.as_ref())
             .map(affinity::pod_affinity)
@@ -63,6 +64,12 @@ fn input(pod: &Pod, spec: &PodSpec) -> Result<PodInput, ConvertError> {
         controller: controller(pod),
         is_terminating: pod.metadata.deletion_timestamp.is_some(),
     })
+}
+
+fn node_affinity(pod: &Pod, spec: &PodSpec) -> Result<Option<NodeAffinityInput>, ConvertError> {
+    let typed = spec.affinity.as_ref().and_then(|it| it.node_affinity.as_ref()).map(affinity::node_affinity);
+    let Some(terms) = execution_terms(pod, &|| label(pod))? else { return Ok(typed) };
+    Ok(Some(NodeAffinityInput { required_during_execution: Some(terms), ..typed.unwrap_or_default() }))
 }
 
 fn meta(pod: &Pod, spec: &PodSpec) -> PodMeta {

@@ -101,6 +101,12 @@ impl EmbeddedCluster {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Keeps `requiredDuringSchedulingRequiredDuringExecution` of new pods, as an API server does
+    /// with the gate `NodeAffinityRequiredDuringExecution` on.
+    pub fn keep_execution_affinity(&self) {
+        self.shared.lock().keeps_execution_affinity = true;
+    }
+
     /// The version of the last write.
     #[must_use]
     pub fn resource_version(&self) -> u64 {

@@ -19,6 +19,7 @@ use crate::api::{
     ApiError, Binding, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName, PodRow,
     PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
 };
+use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
 
 const PODS: &str = "pods";
@@ -28,6 +29,9 @@ impl State {
     pub(super) fn pod_template(&mut self, mut pod: Pod, namespace: &str) -> Result<PodTemplate, ApiError> {
         check_new_pod(&pod, namespace)?;
         pod.metadata.namespace = Some(namespace.to_owned());
+        if !self.keeps_execution_affinity {
+            drop_execution_affinity(&mut pod);
+        }
         default_pod(&mut pod);
         admit_pod(&mut pod, &self.priority_classes())?;
         prepare_new_pod(&mut pod);

@@ -58,6 +58,8 @@ pub(super) struct State {
     pub(super) waiter_count: usize,
     /// How often readers were woken without a write.
     pub(super) nudges: u64,
+    /// The gate `NodeAffinityRequiredDuringExecution` is on: the field it guards is kept.
+    pub(super) keeps_execution_affinity: bool,
 }
 
 impl State {
@@ -79,6 +81,7 @@ impl State {
             next_uid: 1,
             waiter_count: 0,
             nudges: 0,
+            keeps_execution_affinity: false,
         }
     }
 

@@ -126,6 +126,8 @@ impl PodClass {
         let pod = input.as_ref();
         let affinity = pod.node_affinity.as_ref();
         let required = affinity.and_then(|affinity| affinity.required.as_deref());
+        let during_execution = affinity.and_then(|affinity| affinity.required_during_execution.as_deref());
+        let has_required = required.is_some() || during_execution.is_some() || pod.node_selector.is_some();
         let nonzero = Amounts::from_list(&requests::placed_nonzero(pod), vocabulary);
         let node_name = pod.node_name.as_deref().filter(|name| !name.is_empty());
         PodClass {
@@ -142,8 +144,10 @@ impl PodClass {
             placed_nonzero_cpu_milli: nonzero.cpu_milli,
             placed_nonzero_memory_bytes: nonzero.memory_bytes,
             tolerations: pod.tolerations.iter().map(|input| Toleration::compile(input, vocabulary)).collect(),
-            required_node_affinity: (required.is_some() || pod.node_selector.is_some())
-                .then(|| RequiredNodeAffinity::compile(pod.node_selector.as_ref(), required, vocabulary)),
+            required_node_affinity: has_required.then(|| {
+                RequiredNodeAffinity::compile(pod.node_selector.as_ref(), required, vocabulary)
+                    .during_execution(during_execution, vocabulary)
+            }),
             affinity_names: NameSubset::compile(required.unwrap_or_default(), vocabulary),
             preferred_node_affinity: affinity
                 .and_then(|affinity| affinity.preferred.as_deref())

@@ -197,11 +197,13 @@ impl NodeSelector {
     }
 }
 
-/// `spec.nodeSelector` and the required node affinity of a pod: both must hold.
+/// `spec.nodeSelector` and the required node affinity of a pod: all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequiredNodeAffinity {
     labels: Box<[(Symbol, Symbol)]>,
     selector: Option<NodeSelector>,
+    /// What must also hold while the pod runs (KEP-2358).
+    during_execution: Option<NodeSelector>,
 }
 
 impl RequiredNodeAffinity {
@@ -218,20 +220,36 @@ impl RequiredNodeAffinity {
                 .map(|(key, value)| (vocabulary.symbols.intern(key), vocabulary.symbols.intern(value)))
                 .collect(),
             selector: required.map(|terms| NodeSelector::compile(terms, vocabulary)),
+            during_execution: None,
         }
+    }
+
+    /// The same, with terms that must hold at scheduling and while the pod runs.
+    #[must_use]
+    pub fn during_execution(
+        mut self,
+        terms: Option<&[NodeSelectorTermInput]>,
+        vocabulary: &mut Vocabulary,
+    ) -> RequiredNodeAffinity {
+        self.during_execution = terms.map(|terms| NodeSelector::compile(terms, vocabulary));
+        self
     }
 
     /// Whether a node matches.
     #[must_use]
     pub fn matches(&self, name: Symbol, labels: LabelSetId, vocabulary: &Vocabulary) -> bool {
         self.labels.iter().all(|&(key, value)| vocabulary.label(labels, key) == Some(value))
-            && self.selector.as_ref().is_none_or(|selector| selector.matches(name, labels, vocabulary))
+            && self.selectors().all(|selector| selector.matches(name, labels, vocabulary))
     }
 
     /// The verdict reads the node's name, not only its labels.
     #[must_use]
     pub fn reads_name(&self) -> bool {
-        self.selector.as_ref().is_some_and(NodeSelector::reads_name)
+        self.selectors().any(NodeSelector::reads_name)
+    }
+
+    fn selectors(&self) -> impl Iterator<Item = &NodeSelector> {
+        self.selector.iter().chain(&self.during_execution)
     }
 }
 

@@ -34,7 +34,7 @@ pub enum PreScore {
 pub fn pre_filter(pod: &PodInput, added: Option<&NodeAffinityInput>) -> PreFilter {
     let required = required_terms(pod);
     let has_added = added.is_some_and(|added| added.required.is_some());
-    if required.is_none() && !has_added && pod.node_selector.is_none() {
+    if required.is_none() && execution_terms(pod).is_none() && !has_added && pod.node_selector.is_none() {
         return PreFilter::Skip;
     }
     let terms = required.unwrap_or_default();
@@ -111,7 +111,13 @@ pub fn is_selected(pod: &PodInput, node: &NodeInput) -> bool {
     let selector_fits =
         pod.node_selector.iter().flatten().all(|(key, value)| node.labels.get(key) == Some(value));
     let affinity_fits = required_terms(pod).is_none_or(|terms| any_term_matches(terms, node));
-    selector_fits && affinity_fits
+    let execution_fits = execution_terms(pod).is_none_or(|terms| any_term_matches(terms, node));
+    selector_fits && affinity_fits && execution_fits
+}
+
+/// What must hold at scheduling and afterwards (KEP-2358). Where the gate is off, no pod has it.
+fn execution_terms(pod: &PodInput) -> Option<&[NodeSelectorTermInput]> {
+    pod.node_affinity.as_ref()?.required_during_execution.as_deref()
 }
 
 fn required_terms(pod: &PodInput) -> Option<&[NodeSelectorTermInput]> {

@@ -53,6 +53,7 @@ fn workload(name: &str) -> WorkloadResult {
         memory: Memory::default(),
         slo: Vec::new(),
         threshold: None,
+        execution: None,
         repeats: None,
         seed: 7,
         source: "- name: Case\n".to_owned(),

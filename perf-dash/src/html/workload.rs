@@ -390,6 +390,9 @@ fn settings(workload: &WorkloadResult) -> Markup {
                 }))
                 (entry("Measured time", html! { (format::millis(workload.duration_ms)) }))
                 (memory(&workload.memory))
+                @if let Some(execution) = &workload.execution {
+                    (entry("Evictions", html! { (format::evictions(execution)) }))
+                }
                 (entry("Feature gates", gates(&workload.feature_gates)))
                 (entry("Labels", html! {
                     @if workload.labels.is_empty() { span.muted { "none" } }

@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::execution::{ExecutionManager, ExecutionSettings};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
@@ -161,6 +162,8 @@ pub fn run_workload(
 struct Executor<'a> {
     cluster: Arc<EmbeddedCluster>,
     runtime: WallRuntime<CycleMeter, BindMeter>,
+    /// Evicts pods that their nodes no longer suit, with the gate for it on.
+    execution: Option<ExecutionManager>,
     meters: Meters,
     control: Control<'a>,
     /// Pods that somebody may still have to wait for, by namespace.
@@ -184,6 +187,12 @@ impl<'a> Executor<'a> {
     ) -> Result<Executor<'a>, ExecuteError> {
         let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
         let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
+        let execution = if setup.gates.node_affinity_required_during_execution {
+            cluster.keep_execution_affinity();
+            Some(ExecutionManager::start(Arc::clone(&api), ExecutionSettings::default())?)
+        } else {
+            None
+        };
         let scheduler = scheduler::make(settings, setup, control.registry, &api)?;
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let meters = Meters::default();
@@ -193,6 +202,7 @@ impl<'a> Executor<'a> {
         Ok(Executor {
             cluster,
             runtime,
+            execution,
             meters,
             control,
             awaited: BTreeMap::new(),
@@ -292,11 +302,14 @@ impl<'a> Executor<'a> {
     }
 
     fn finish(self, ending: Ending) -> Result<Outcome, ExecuteError> {
+        self.rest_of_evictions();
         let status = self.runtime.status();
         let failed_calls = self.runtime.failed_calls();
         self.runtime.stop()?;
+        let execution = self.execution.map(ExecutionManager::stop).transpose()?;
         Ok(Outcome {
             ending,
+            execution,
             collected: self.collected,
             node_count: self.node_count,
             pod_count: self.cluster.pod_count() as u64,

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use schedlab_cluster::api::{GenericObject, Object};
+use schedlab_cluster::convert::lift_execution_affinity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::error::OpError;
+use crate::yaml::with_hint;
 
 /// A pod from a template.
 pub(super) fn pod(value: Value, path: &Path) -> Result<Pod, OpError> {
@@ -77,6 +79,9 @@ fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &P
         return Err(wrong(path, format!("makes a {made}, but this op creates a {kind}")));
     }
     quote_quantities(&mut value);
+    if kind == "Pod" {
+        lift_execution_affinity(&mut value).map_err(|error| wrong(path, error.to_string()))?;
+    }
     let (object, known) = read(&value, path)?;
     let Some(unknown) = unknown_field(&value, &known) else { return Ok(object) };
     // Upstream reads files with Go's decoder, to which `NodeTaintsPolicy` is `nodeTaintsPolicy`.
@@ -126,7 +131,7 @@ fn lower_unknown(written: &mut Value, known: &Value) {
 }
 
 fn wrong(path: &Path, message: String) -> OpError {
-    OpError::Object { path: path.to_owned(), message }
+    OpError::Object { path: path.to_owned(), message: with_hint(message) }
 }
 
 /// Quantities may be written as numbers; the typed objects want text.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_cluster::execution::ExecutionReport;
+
 use crate::measure::Readings;
 
 /// How a workload ended.
@@ -43,6 +45,8 @@ pub struct Outcome {
     pub ending: Ending,
     /// Its measured parts, in order; the last one is incomplete unless the run completed.
     pub collected: Vec<Collected>,
+    /// What the manager of running pods did, if there was one.
+    pub execution: Option<ExecutionReport>,
     /// Nodes at the end.
     pub node_count: u64,
     /// Pods at the end.

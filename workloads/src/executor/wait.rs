@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, PodRow};
+use schedlab_cluster::execution::ExecutionManager;
 use schedlab_core::input::LabelSelectorInput;
 
 use super::Executor;
@@ -124,7 +125,7 @@ impl Executor<'_> {
             if self.is_interrupted() {
                 return Ok(Ending::Interrupted);
             }
-            if self.runtime.has_died() {
+            if self.runtime.has_died() || self.execution.as_ref().is_some_and(ExecutionManager::has_died) {
                 return Err(OpError::Died);
             }
             if let Some(error) = self.background.take_error() {
@@ -135,7 +136,9 @@ impl Executor<'_> {
                 (most, progressed) = (done.max(most), look);
             }
             let version = self.cluster.resource_version();
-            let is_at_rest = activity == Activity::None && self.runtime.is_quiescent(version);
+            let is_at_rest = activity == Activity::None
+                && self.runtime.is_quiescent(version)
+                && self.execution.as_ref().is_none_or(|it| it.is_quiescent(version));
             let missing = Missing { namespace, stage, count: wanted - done, wanted };
             if rested.reading(is_at_rest, version) {
                 let why = "nothing is left to try and nothing changes the cluster";
@@ -157,6 +160,19 @@ impl Executor<'_> {
             if self.runtime.is_quiescent(self.cluster.resource_version()) {
                 return;
             }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Lets evictions that are due come to their end. Pods that have time left are not waited for.
+    pub(super) fn rest_of_evictions(&self) {
+        let Some(execution) = &self.execution else { return };
+        let end = Instant::now() + PATIENCE_MIN;
+        while !execution.is_quiescent(self.cluster.resource_version())
+            && !execution.has_died()
+            && !self.is_interrupted()
+            && Instant::now() < end
+        {
             std::thread::sleep(POLL);
         }
     }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_cluster::api::Object;
+use schedlab_cluster::convert::lift_execution_affinity;
 use serde_json::Value;
 
 use super::error::ExplainError;
 use crate::executor::quote_quantities;
-use crate::yaml::SyntaxError;
+use crate::yaml::{SyntaxError, with_hint};
 
 /// An object and where it was written.
 #[derive(Clone, Debug)]
@@ -66,7 +67,9 @@ pub fn read_pod(path: &Path) -> Result<Pod, ExplainError> {
             // A CronJob's template is in its job's template.
             let template = template.or_else(|| spec?.get("jobTemplate")?.get("spec")?.get("template"));
             let Some(template) = template else { return Err(not_one(format!("a {kind}"))) };
-            let mut pod: Pod = serde_json::from_value(template.clone())
+            let mut template = template.clone();
+            lift(&mut template, path, &format!("{kind}: spec.template"))?;
+            let mut pod: Pod = serde_json::from_value(template)
                 .map_err(|error| wrong(path, &format!("{kind}: spec.template"), &error))?;
             let name = other.metadata.name.as_deref().unwrap_or_default();
             pod.metadata.namespace = other.metadata.namespace.clone();
@@ -193,10 +196,23 @@ fn flatten(
     let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
     let place = format!("{place} ({kind} {name})");
     quote_quantities(&mut value);
+    if kind == "Pod" {
+        lift(&mut value, path, &place)?;
+    }
     objects.push(Object::from_json(value).map_err(|error| wrong(path, &place, &error))?);
     Ok(())
 }
 
+/// The field that the typed API does not know gets through as an annotation.
+fn lift(pod: &mut Value, path: &Path, place: &str) -> Result<(), ExplainError> {
+    lift_execution_affinity(pod).map_err(|error| ExplainError::Object {
+        path: path.to_owned(),
+        place: place.to_owned(),
+        message: error.to_string(),
+    })
+}
+
 fn wrong(path: &Path, place: &str, error: &serde_json::Error) -> ExplainError {
-    ExplainError::Object { path: path.to_owned(), place: place.to_owned(), message: error.to_string() }
+    let message = with_hint(error.to_string());
+    ExplainError::Object { path: path.to_owned(), place: place.to_owned(), message }
 }

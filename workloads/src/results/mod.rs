@@ -24,7 +24,9 @@ mod write;
 pub use bench_text::bench_text;
 pub use data_items::{DataItem, DataItems, data_items, data_items_file_name, workload_items};
 pub use latency::{Bucket, LatencySummary};
-pub use model::{Attempts, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult};
+pub use model::{
+    Attempts, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
+};
 pub use repeats::{Repeats, RunTotal};
 pub use slo::SloLine;
 pub use stage::Stage;

@@ -147,6 +147,9 @@ pub struct WorkloadResult {
     /// The workload's own floor, when its file sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
+    /// Evictions of running pods, with the gate `NodeAffinityRequiredDuringExecution` on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
     /// Spread over repeats, when it ran more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
@@ -174,6 +177,29 @@ pub struct Attempts {
     pub total: u64,
     /// Over the measured part.
     pub per_s: f64,
+}
+
+/// What became of running pods whose nodes changed, over the whole workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Nodes whose labels or taints changed.
+    pub nodes_updated: u64,
+    /// Pods compared with their node.
+    pub pods_checked: u64,
+    /// Pods evicted because required node affinity no longer held.
+    pub evicted_by_affinity: u64,
+    /// Pods evicted because of a `NoExecute` taint.
+    pub evicted_by_taint: u64,
+    /// Evictions that were given up.
+    pub failed: u64,
+    /// Evictions a second, from the first cause to the last answer.
+    pub evictions_per_s: f64,
+    /// From the cause reaching the manager to the API's answer.
+    pub latency_us_p50: u64,
+    /// The same, exceeded by one in a hundred.
+    pub latency_us_p99: u64,
+    /// The longest.
+    pub latency_us_max: u64,
 }
 
 /// Memory of the process and of the engine's rows.

@@ -43,6 +43,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         memory: Memory { peak_rss_bytes: Some(33_554_432), bytes_per_node: Some(512.0), bytes_per_pod: None },
         slo: Vec::new(),
         threshold: None,
+        execution: None,
         repeats: None,
         seed: 7,
         source: "- name: SchedulingBasic\n".to_owned(),

@@ -18,7 +18,11 @@ fn sum(workload: &ResolvedWorkload, count: impl Fn(&ResolvedOp) -> u32) -> u32 {
 }
 
 fn nodes(op: &ResolvedOp) -> u32 {
-    if let ResolvedOp::CreateNodes(op) = op { op.count } else { 0 }
+    match op {
+        ResolvedOp::CreateNodes(op) => op.count,
+        ResolvedOp::CreateAny(op) if op.template.render_json(0, 1).unwrap()["kind"] == "Node" => op.count,
+        _ => 0,
+    }
 }
 
 #[test]

@@ -5,8 +5,9 @@
 //!                                                       +--> to_json (objects from templates)
 //! ```
 //!
-//! Upstream: sigs.k8s.io/yaml, which reads YAML 1.1: `yes` and `on` are booleans, `0755` is octal,
-//! `<<` merges, a repeated key is an error.
+//! Upstream: sigs.k8s.io/yaml on go.yaml.in/yaml/v2, which reads YAML 1.1: `y`, `yes` and `on` are
+//! booleans (resolve.go), `0755` is octal, `<<` merges, a repeated key is an error. Objects are made
+//! from its JSON, so an unquoted `y` where the API wants text is an error there as here.
 //! Differs: a second document in one file is an error here, upstream ignores it silently; a key
 //! that looks like a boolean (`y:`) keeps its spelling, upstream makes it `true`.
 
@@ -199,6 +200,14 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
+/// What a decoder says, and what to do about it where a boolean was hardly meant.
+pub(crate) fn with_hint(message: String) -> String {
+    if message.contains("invalid type: boolean") && message.contains("expected a string") {
+        return message + "; unquoted y, n, yes, no, on and off are booleans in YAML: put quotes around text";
+    }
+    message
+}
+
 /// A float as a JSON number; a whole one becomes an integer, as Go writes `1e3` into JSON as `1000`.
 pub(crate) fn json_number(value: f64) -> Option<serde_json::Number> {
     /// Up to here a float holds every integer exactly (2^53).
@@ -219,6 +228,11 @@ mod tests {
             ("plain word", "v: pause", r#""pause""#),
             ("yes is a boolean", "v: yes", "true"),
             ("off is a boolean", "v: off", "false"),
+            ("y is a boolean", "v: y", "true"),
+            ("n is a boolean", "v: n", "false"),
+            ("N is a boolean", "v: N", "false"),
+            ("a quoted n is a string", "v: \"n\"", r#""n""#),
+            ("a longer word is a string", "v: ny", r#""ny""#),
             ("a quoted yes is a string", "v: 'yes'", r#""yes""#),
             ("a leading zero is octal", "v: 0755", "493"),
             ("hexadecimal", "v: 0x1f", "31"),
@@ -236,6 +250,15 @@ mod tests {
             let json = parse(text).unwrap().to_json();
             assert_eq!(json["v"].to_string(), expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn a_boolean_that_should_be_text_comes_with_a_hint() {
+        let boolean: Result<String, serde_json::Error> =
+            serde_json::from_value(parse("n").unwrap().to_json());
+        let message = with_hint(boolean.unwrap_err().to_string());
+        assert!(message.ends_with("are booleans in YAML: put quotes around text"), "{message}");
+        assert_eq!(with_hint("something else".to_owned()), "something else");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The crate from the outside.
 
+mod execution;
 mod ops;
 mod suites;
 mod support;

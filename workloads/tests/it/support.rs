@@ -73,6 +73,26 @@ const TEMPLATES: &[(&str, &str)] = &[
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: waiter-, labels: {type: waiter}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
     ),
     ("t/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: churn-}\n"),
+    (
+        "t/cache-node.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'c-{{.Index}}', labels: {app: cache}}\nspec: {}\nstatus: {allocatable: {cpu: '16', memory: 8Gi, pods: '110'}}\n",
+    ),
+    (
+        "t/cache-node-relabelled.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'c-{{.Index}}'}\nspec: {}\nstatus: {allocatable: {cpu: '16', memory: 8Gi, pods: '110'}}\n",
+    ),
+    (
+        "t/cache-node-tainted.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'c-{{.Index}}', labels: {app: cache}}\nspec: {taints: [{key: down, effect: NoExecute}]}\nstatus: {allocatable: {cpu: '16', memory: 8Gi, pods: '110'}}\n",
+    ),
+    (
+        "t/cache-pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: c-}\nspec:\n  affinity: {nodeAffinity: {requiredDuringSchedulingRequiredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: app, operator: In, values: [cache]}]}]}}}\n  containers: [{name: a, image: i}]\n",
+    ),
+    (
+        "t/cache-pod-wrong.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: c-}\nspec:\n  affinity: {nodeAffinity: {requiredDuringSchedulingRequiredDuringExecution: {nodeSelectorTerms: [{matchLabels: {app: cache}}]}}}\n  containers: [{name: a, image: i}]\n",
+    ),
     ("t/kindless.yaml", "metadata: {name: a}\n"),
     (
         "t/pv.yaml",

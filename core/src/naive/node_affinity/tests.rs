@@ -239,3 +239,28 @@ fn score_cases() {
         assert_eq!(normalize(&raw), case.normal, "case: {}", case.name);
     }
 }
+
+#[test]
+fn what_must_hold_during_execution_holds_at_scheduling_too() {
+    let term_of = |value: &str| vec![term(&[requirement("app", "In", &[value])])];
+    let pod = |required: Option<&str>, during_execution: &str| PodInput {
+        node_affinity: Some(NodeAffinityInput {
+            required: required.map(term_of),
+            required_during_execution: Some(term_of(during_execution)),
+            ..NodeAffinityInput::default()
+        }),
+        ..PodInput::default()
+    };
+    let cases = [
+        ("it holds", pod(None, "cache"), true),
+        ("it does not", pod(None, "web"), false),
+        ("both hold", pod(Some("cache"), "cache"), true),
+        ("only the other holds", pod(Some("cache"), "web"), false),
+        ("only this holds", pod(Some("web"), "cache"), false),
+    ];
+    for (name, pod, fits) in cases {
+        assert_eq!(pre_filter(&pod, None), PreFilter::AllNodes, "case: {name}");
+        let verdict = filter(&pod, None, &labelled("n", &[("app", "cache")]));
+        assert_eq!(verdict.is_none(), fits, "case: {name}");
+    }
+}
