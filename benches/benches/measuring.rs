@@ -189,7 +189,7 @@ impl Stepped {
             recorder.round_begins();
             while let Step::Assumed { pod, choice } = self.scheduler.step(recorder) {
                 let queued_ns = self.scheduler.world().pods().get(pod).queued_ns;
-                recorder.cycle_ended(queued_ns, CycleOutcome::Assumed);
+                recorder.cycle_ended(queued_ns, CycleOutcome::Assumed { evaluated: 1 });
                 self.hash = self.hash.rotate_left(5) ^ choice.row as u64;
             }
             spent += start.elapsed();

@@ -5,6 +5,7 @@
 //! benches/crossover.rs     inline against parallel, and which one is chosen   own loop, a table
 //! benches/measuring.rs     what recording costs a run                         own loop, ABBA
 //! benches/instructions.rs  instructions of the same kernels                   gungraun
+//! benches/loop_cost.rs     queue, dispatcher, nominator, gates on and off      own loop, a table
 //! benches/memory.rs        bytes per node and per pending pod                 counting allocator
 //! ```
 //!

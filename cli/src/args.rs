@@ -61,7 +61,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SelectArgs {
     /// Built-in suite to use
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(suites::NAMES))]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(suites::names()))]
     pub(crate) suite: Option<String>,
     /// scheduler_perf config file, or a directory with performance-config.yaml files below it;
     /// may be given several times
@@ -102,6 +102,10 @@ pub(crate) struct RunArgs {
     /// Run each workload this often; more than one gives an interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    /// Rounds of a suite that is run in variants; in each, every variant runs twice [default: as its
+    /// variants.yaml says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) rounds: Option<u32>,
     /// Feature gates for all workloads, as A=true,B=false; they win over the file's. Gates that
     /// upstream knows and that change nothing here are listed in the result
     #[arg(long, value_name = "LIST", default_value = "")]
@@ -147,6 +151,7 @@ impl Default for RunArgs {
             percentage_of_nodes_to_score: None,
             seed: 0,
             repeat: 1,
+            rounds: None,
             feature_gates: String::new(),
             class_cache: CacheMode::On,
             pod_counting: CountingMode::Kept,
@@ -180,6 +185,21 @@ pub(crate) struct ApiArgs {
     /// Which pods say in nominatedNodeName where they are going to be bound (KEP-5278)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = AnnounceMode::WhenNeeded)]
     pub(crate) nominate: AnnounceMode,
+    /// Which events about pods are written, by a thread of their own. The event of KEP-5501 is written
+    /// with its gate, whatever this says
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = EventMode::Off)]
+    pub(crate) events: EventMode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventMode {
+    /// None
+    #[default]
+    Off,
+    /// FailedScheduling and Preempted
+    Problems,
+    /// Also Scheduled, for every pod
+    All,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -113,7 +113,7 @@ fn round(batch: usize) -> Round {
         };
         let patch = |&pod| PodStatusPatch {
             pod,
-            condition: Some(condition),
+            condition: Some(condition.into()),
             nomination: Nomination::Keep,
             phase: None,
         };

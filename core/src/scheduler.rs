@@ -21,6 +21,7 @@ mod failure;
 mod gates;
 mod host;
 mod nomination;
+mod pod_events;
 mod preempt;
 mod preempting;
 mod status;
@@ -51,6 +52,8 @@ use crate::world::World;
 
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
 pub use gates::{FeatureGates, GateError};
+pub use host::GateCounts;
+pub use pod_events::{EventLevel, PodEvent, PodEventNote, PodEventReason};
 pub use status::{PodCounts, Standing};
 pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes};
 
@@ -156,6 +159,8 @@ pub struct SchedulerSettings {
     pub announce: Announce,
     /// How plain pods are bound, with `SchedulerAsyncAPICalls`.
     pub plain_bindings: PlainBindings,
+    /// Which events about pods are made.
+    pub events: EventLevel,
     /// The defect it has; none, without the feature `mutants`.
     pub mutants: Mutants,
 }
@@ -172,6 +177,7 @@ impl Default for SchedulerSettings {
             nominated_node_miss: NominatedNodeMiss::default(),
             announce: Announce::default(),
             plain_bindings: PlainBindings::default(),
+            events: EventLevel::default(),
             mutants: Mutants::default(),
         }
     }
@@ -247,6 +253,8 @@ pub struct Scheduler {
     /// What plugins asked for during a call.
     requests: Vec<Request>,
     gate_reports: Vec<GateReport>,
+    gate_counts: GateCounts,
+    pod_events: Vec<PodEvent>,
     /// Every pod has a binding cycle, also one that nothing holds up.
     tracks_plain_pods: bool,
     counts: status::StageCounts,
@@ -318,6 +326,8 @@ impl Scheduler {
             profile_of_class: Vec::new(),
             requests: Vec::new(),
             gate_reports: Vec::new(),
+            gate_counts: GateCounts::default(),
+            pod_events: Vec::new(),
             tracks_plain_pods: tracks_plain_pods(&settings),
             counts: status::StageCounts::default(),
             now_ns: 0,
@@ -381,6 +391,12 @@ impl Scheduler {
     #[must_use]
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.dispatcher
+    }
+
+    /// What became of rejections before the queue, with `SchedulerPreEnqueuePodStatus`.
+    #[must_use]
+    pub fn gate_counts(&self) -> GateCounts {
+        self.gate_counts
     }
 
     /// How it works.

@@ -50,6 +50,7 @@ fn run() -> RunResult {
             ),
         ],
         workloads: vec![fast(), noisy(), repeated(), slow(), stuck(), cut_short()],
+        figures: Vec::new(),
     }
 }
 

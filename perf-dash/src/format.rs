@@ -25,7 +25,7 @@ pub fn rate(value: f64) -> String {
 }
 
 /// How many times a bound: `1,413×`.
-pub(crate) fn multiple(value: f64) -> String {
+pub fn multiple(value: f64) -> String {
     match value {
         v if v < 9.995 => format!("{v:.2}×"),
         v => format!("{}×", rate(v)),

@@ -6,6 +6,7 @@
 //!           -> compare, gate -> stats     better, worse, unchanged, inconclusive
 //!           -> history -> site            every run of a lab as static pages
 //!           -> metrics                    Prometheus text
+//! runs of variants -> figure              what each costs beside the base, with intervals
 //! stacks    -> profile                    shares of plugins and extension points
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 pub mod compare;
 mod explain_html;
+pub mod figure;
 pub mod format;
 pub mod gate;
 pub mod history;

@@ -6,13 +6,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::resolve::{Suite, WorkloadError};
-use crate::source::EmbeddedSource;
+use crate::schema::SchemaError;
+use crate::source::{EmbeddedSource, Source};
+use crate::study::{STUDY_FILE_NAME, Study, parse_studies};
 
 /// The suite that runs when none is named.
 pub const DEFAULT_SUITE: &str = "quick";
 
 /// The names of the built-in suites.
 pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity"];
+
+/// Built-in suites that are run in variants; see [`crate::study`].
+pub const STUDIES: &[&str] = &["nominated"];
+
+/// The names of all built-in suites.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().chain(STUDIES).copied()
+}
 
 macro_rules! embedded {
     ($($path:literal),* $(,)?) => {
@@ -49,12 +59,31 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "templates/node-relabelled.yaml",
         "templates/node-no-execute.yaml",
         "templates/pod-execution-affinity.yaml",
+        "nominated/performance-config.yaml",
+        "nominated/scheduler.yaml",
+        "nominated/variants.yaml",
+        "templates/node-open.yaml",
+        "templates/node-closed.yaml",
+        "templates/pod-nominated-open.yaml",
+        "templates/pod-nominated-closed.yaml",
+        "templates/pod-pre-bind-work.yaml",
+        "templates/pod-waiting-for-claim.yaml",
+        "templates/claim-unrelated.yaml",
     ],
 };
 
 /// Loads a built-in suite by its name.
 pub fn load(name: &str) -> Result<Suite, WorkloadError> {
     Suite::load(Arc::new(EMBEDDED), Path::new(name))
+}
+
+/// The studies of a built-in suite; none if it is run as it is.
+pub fn studies(name: &str) -> Result<Vec<Study>, SchemaError> {
+    let path = Path::new(name).join(STUDY_FILE_NAME);
+    match EMBEDDED.read(&path) {
+        Ok(text) => parse_studies(&path.display().to_string(), &text),
+        Err(_) => Ok(Vec::new()),
+    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser};
-use schedlab_core::framework::registry::Registry;
 use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
 use schedlab_perf_dash::stats::{ROUND, abba_order};
 use schedlab_workloads::assemble::workload_results;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress};
+use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
 use schedlab_workloads::results::{Stage, Status, WorkloadResult};
 
@@ -133,7 +133,13 @@ fn variant(text: &str, all: &str) -> Result<Variant> {
     if name.is_empty() {
         bail!("--variant {text:?}: the name before the colon is empty");
     }
-    let words = split_words(&format!("{all} {flags}")).with_context(|| format!("--variant {text:?}"))?;
+    let args = parse_flags(&name, &format!("{all} {flags}"))?;
+    Ok(Variant { name, flags: flags.trim().to_owned(), args })
+}
+
+/// Reads the flags of one variant: those of `schedlab run`, but for what is the same for all.
+pub(super) fn parse_flags(name: &str, flags: &str) -> Result<RunArgs> {
+    let words = split_words(flags).with_context(|| format!("--variant {name:?}"))?;
     let parsed = VariantFlags::try_parse_from(&words)
         .map_err(|error| anyhow::anyhow!("--variant {name:?}: {}", error.to_string().trim_end()))?;
     let plain = RunArgs::default();
@@ -151,7 +157,7 @@ fn variant(text: &str, all: &str) -> Result<Variant> {
     if let Some((flag, _)) = taken.iter().find(|(_, is_set)| *is_set) {
         bail!("--variant {name:?}: {flag} is the same for all variants; give it to `schedlab ab` itself");
     }
-    Ok(Variant { name, flags: flags.trim().to_owned(), args: parsed.run })
+    Ok(parsed.run)
 }
 
 /// Words as a shell splits them: by white space, quotes keep it.
@@ -181,7 +187,7 @@ fn measure(
     workload: &ResolvedWorkload,
     interrupt: &AtomicBool,
 ) -> Result<Vec<Samples>> {
-    let registry = Registry::new_in_tree();
+    let registry = lab_plugins::registry();
     let control =
         Control { interrupt, progress: &NoProgress, registry: &registry, config_file: ConfigFile::Fixed };
     let mut samples = vec![Samples::default(); variants.len()];

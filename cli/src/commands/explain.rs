@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, bail};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
-use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
+use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
     NodeReport, Order, Report, Subject, View, Workload, from_workload, read_manifests, read_pod,
 };
+use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
 
 use super::explain_text::{Shown, text};
@@ -112,8 +112,9 @@ fn workload(args: &ExplainArgs) -> Result<Subject> {
         link: LinkSettings::INSTANT,
         announce: Announce::WhenNeeded,
         nominated_node_miss: NominatedNodeMiss::FallThrough,
+        events: EventLevel::Off,
     };
-    let registry = Registry::new_in_tree();
+    let registry = lab_plugins::registry();
     let control = Control {
         interrupt: &AtomicBool::new(false),
         progress: &NoProgress,

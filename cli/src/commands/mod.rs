@@ -14,4 +14,6 @@ pub(crate) mod run;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod site;
+mod study;
+mod study_text;
 mod verdicts;

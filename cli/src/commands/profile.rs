@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use pprof::protos::Message as _;
 use pprof::{ProfilerGuard, Report};
-use schedlab_core::framework::registry::Registry;
 use schedlab_perf_dash::format;
 use schedlab_perf_dash::history::{ProfileSummary, Share};
 use schedlab_perf_dash::profile::{KINDS, frame_name, shares};
 use schedlab_workloads::executor::{ConfigFile, Control, Progress};
+use schedlab_workloads::lab_plugins;
 use schedlab_workloads::ops::ResolvedOp;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
 use schedlab_workloads::results::write_atomic;
@@ -49,7 +49,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
     let interrupt = run::listen_for_interrupt();
     let mut pods = 0;
     loop {
-        let registry = Registry::new_in_tree();
+        let registry = lab_plugins::registry();
         let control = Control {
             interrupt: &interrupt,
             progress: &sampler,

@@ -10,9 +10,8 @@ use anyhow::{Context, Result, bail};
 use schedlab_cluster::latency::RateLimit;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
-use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
-use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
+use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_perf_dash::format;
 use schedlab_workloads::assemble::workload_results;
@@ -20,6 +19,7 @@ use schedlab_workloads::executor::{
     ConfigFile, Control, Ending, Outcome, Progress, RunSettings, run_workload,
 };
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
+use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{
     ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
 };
@@ -29,8 +29,8 @@ use schedlab_workloads::results::{
 };
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
-use super::select;
-use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, MissMode, RunArgs};
+use super::{select, study, study_text};
+use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::table::{Align, render};
@@ -43,6 +43,9 @@ const COVERAGE: &str = "core + queue + embedded API";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
+    if let Some(found) = study::of(&args.select)? {
+        return run_studies(args, scheduler_config.as_ref(), &found);
+    }
     let workloads = select::workloads(&args.select, Some(DEFAULT_LABELS))?;
     let gates = parse_gates(&args.feature_gates)?;
     check_gates(&gates)?;
@@ -104,6 +107,36 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(verdict(args, &result))
 }
 
+/// Runs studies instead of workloads: variants in turns, and a figure of each.
+fn run_studies(
+    args: &RunArgs,
+    scheduler_config: Option<&(SchedulerConfigFile, SchedulerConfig)>,
+    found: &study::Studies,
+) -> Result<Exit> {
+    let gates = parse_gates(&args.feature_gates)?;
+    let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
+    if let Some(dir) = &out {
+        make_writable(dir)?;
+    }
+    let interrupt = listen_for_interrupt();
+    let started = Instant::now();
+    let mut result = run_header(args, scheduler_config, &gates);
+    result.figures = study::run(args, found, &interrupt)?;
+    result.partial = interrupt.load(Ordering::Relaxed);
+    result.duration_s = started.elapsed().as_secs_f64();
+    let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
+    if args.json {
+        say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
+    } else {
+        study_text::print(&result.figures);
+        say(&format!("\n{} figure(s) in {:.1} s", result.figures.len(), result.duration_s));
+        if let Some(report) = &report {
+            say(&format!("Report: {}", report.display()));
+        }
+    }
+    Ok(Exit::Fine)
+}
+
 pub(super) fn settings(args: &RunArgs) -> RunSettings {
     RunSettings {
         threads: args.threads.unwrap_or_else(|| host::machine().cores) as usize,
@@ -130,6 +163,11 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             MissMode::FallThrough => NominatedNodeMiss::FallThrough,
             MissMode::Requeue => NominatedNodeMiss::Requeue,
         },
+        events: match args.api.events {
+            EventMode::Off => EventLevel::Off,
+            EventMode::Problems => EventLevel::Problems,
+            EventMode::All => EventLevel::All,
+        },
     }
 }
 
@@ -146,7 +184,7 @@ fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile, SchedulerC
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("--scheduler-config: cannot read {}", path.display()))?;
     let config = SchedulerConfig::parse(&path.display().to_string(), &text)?;
-    config.build(&Registry::new_in_tree(), &mut Vocabulary::default())?;
+    config.build(&lab_plugins::registry(), &mut Vocabulary::default())?;
     Ok((SchedulerConfigFile { path: path.to_owned(), text }, config))
 }
 
@@ -176,6 +214,7 @@ fn run_header(
         coverage: COVERAGE.to_owned(),
         skipped: Vec::new(),
         workloads: Vec::new(),
+        figures: Vec::new(),
     }
 }
 
@@ -270,7 +309,7 @@ fn repeat(
     let bar = Bar::new(&workload.full_name, at, count);
     let watched = metrics.map(|metrics| metrics.watch(&bar));
     let progress: &dyn Progress = watched.as_ref().map_or(&bar, |watched| watched);
-    let registry = Registry::new_in_tree();
+    let registry = lab_plugins::registry();
     let config_file = match args.scheduler_config {
         Some(_) => ConfigFile::Watched,
         None => ConfigFile::Fixed,
@@ -296,7 +335,13 @@ fn repeat(
 /// Runs a workload once as the flags say. `ab` and `profile` run their workloads through here too,
 /// so a new flag works for them by itself.
 pub(super) fn run_once(args: &RunArgs, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome> {
-    Ok(run_workload(workload, settings(args), control)?)
+    let gates = parse_gates(&args.feature_gates)?;
+    if gates.is_empty() {
+        return Ok(run_workload(workload, settings(args), control)?);
+    }
+    let mut workload = workload.clone();
+    workload.feature_gates.extend(gates);
+    Ok(run_workload(&workload, settings(args), control)?)
 }
 
 /// Writes all files of a run and returns the report's path.

@@ -9,4 +9,5 @@ mod list;
 mod replay;
 mod run;
 mod scheduler_config;
+mod study;
 mod support;

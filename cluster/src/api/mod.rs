@@ -25,9 +25,10 @@ pub use calls::CallCounts;
 pub use error::{ApiError, Reason};
 pub use object::{GenericObject, ListQuery, Object, ObjectKey, ObjectList};
 pub use pod::{
-    Binding, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId, NamedBinding, NamespaceId,
-    NodeNameId, Nomination, PodConditionEntry, PodFlags, PodName, PodPhase, PodRow, PodRowList, PodSpecEntry,
-    PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, format_pod_uid, parse_pod_uid,
+    Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId,
+    NamedBinding, NamespaceId, NodeNameId, Nomination, PodConditionEntry, PodFlags, PodName, PodPhase,
+    PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, format_pod_uid,
+    parse_pod_uid,
 };
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
 pub use watch::{EventKind, NodeEntry, Watch, WatchEvent, WatchedObject};

@@ -205,6 +205,8 @@ pub struct PodTemplate {
     pub name: PodName,
     /// `spec.nodeName` of pods that are created bound.
     pub node: Option<NodeNameId>,
+    /// `status.nominatedNodeName` of pods that somebody nominates at once.
+    pub nominated: Option<NodeNameId>,
     /// The conditions the API server gives at creation.
     pub conditions: ConditionSetId,
     /// What holds for the pods at creation.
@@ -307,6 +309,26 @@ pub struct ConditionPatch<'a> {
     pub message: &'a str,
 }
 
+/// What a status patch does to a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionEdit<'a> {
+    /// Adds it, or replaces the one of its type.
+    Set(ConditionPatch<'a>),
+    /// Removes the one of this type, if its reason is this one.
+    Remove {
+        /// `type`.
+        type_: &'a str,
+        /// `reason`.
+        reason: &'a str,
+    },
+}
+
+impl<'a> From<ConditionPatch<'a>> for ConditionEdit<'a> {
+    fn from(patch: ConditionPatch<'a>) -> Self {
+        ConditionEdit::Set(patch)
+    }
+}
+
 /// A condition as it is stored: without times, which the row has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodConditionEntry {
@@ -337,8 +359,8 @@ pub enum Nomination {
 pub struct PodStatusPatch<'a> {
     /// The pod; its UID is the precondition.
     pub pod: PodUid,
-    /// The condition to add or to replace, by type.
-    pub condition: Option<ConditionPatch<'a>>,
+    /// What happens to a condition.
+    pub condition: Option<ConditionEdit<'a>>,
     /// What happens to the nomination.
     pub nomination: Nomination,
     /// The new phase.

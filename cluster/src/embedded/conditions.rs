@@ -100,6 +100,17 @@ impl ConditionTable {
         known.step
     }
 
+    /// What removing a condition makes of a list: nothing, if it is not there with this reason.
+    pub(super) fn remove(&mut self, from: ConditionSetId, type_: &str, reason: &str) -> Step {
+        let is_meant = |entry: &PodConditionEntry| *entry.type_ == *type_ && *entry.reason == *reason;
+        let kept: Vec<PodConditionEntry> =
+            self.get(from).iter().filter(|entry| !is_meant(entry)).cloned().collect();
+        if kept.len() == self.get(from).len() {
+            return Step::None;
+        }
+        Step::Text(self.intern(kept))
+    }
+
     /// What a binding makes of a list.
     #[inline]
     pub(super) fn set_scheduled(&mut self, from: ConditionSetId) -> Step {
@@ -194,6 +205,24 @@ mod tests {
         };
         assert_eq!(table.get(done).len(), 1, "a condition is replaced by type");
         assert_eq!(table.set(empty, &bound), Step::Transition(done), "equal lists have one id");
+    }
+
+    #[test]
+    fn a_condition_is_removed_by_type_and_reason() {
+        let mut table = ConditionTable::new();
+        let empty = ConditionSetId::default();
+        let waiting = ConditionPatch {
+            type_: "PodScheduled",
+            status: ConditionStatus::False,
+            reason: "NotReadyForScheduling",
+            message: "waiting for claim",
+        };
+        let Step::Transition(held) = table.set(empty, &waiting) else {
+            panic!("a new condition is a transition")
+        };
+        assert_eq!(table.remove(held, "PodScheduled", "Unschedulable"), Step::None, "another reason");
+        assert_eq!(table.remove(held, "PodScheduled", "NotReadyForScheduling"), Step::Text(empty));
+        assert_eq!(table.remove(empty, "PodScheduled", "NotReadyForScheduling"), Step::None);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::conditions::Step;
 use super::state::State;
 use super::storage_key;
 use crate::api::{
-    ApiError, Binding, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName, PodRow,
-    PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
+    ApiError, Binding, ConditionEdit, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName,
+    PodRow, PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
 };
 use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
@@ -34,6 +34,9 @@ impl State {
         }
         default_pod(&mut pod);
         admit_pod(&mut pod, &self.priority_classes())?;
+        // Differs: upstream's API server drops the status of a new pod. Here a nomination stays, as if
+        // its writer had been faster than the scheduler's watch.
+        let nominated = pod.status.as_mut().and_then(|status| status.nominated_node_name.take());
         prepare_new_pod(&mut pod);
 
         let name = match filled(&pod.metadata.name) {
@@ -45,6 +48,7 @@ impl State {
         };
         let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take());
         let node = node.filter(|node| !node.is_empty()).map(|node| self.node_name_id(&node));
+        let nominated = nominated.filter(|node| !node.is_empty()).map(|node| self.node_name_id(&node));
         let columns = body::take_status_columns(pod.status.get_or_insert_default());
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, name)?;
@@ -55,6 +59,7 @@ impl State {
             spec,
             name,
             node,
+            nominated,
             conditions: self.conditions.intern(columns.conditions),
             namespace: self.namespace_id(namespace),
             flags,
@@ -112,7 +117,7 @@ impl State {
             namespace: template.namespace,
             name,
             node: template.node,
-            nominated: None,
+            nominated: template.nominated,
             conditions: template.conditions,
             phase: crate::api::PodPhase::Pending,
             flags: template.flags,
@@ -228,8 +233,14 @@ impl State {
             return Err(self.pod_is_gone(patch.pod));
         };
         let before = *row;
-        if let Some(condition) = &patch.condition {
-            apply(row, self.conditions.set(row.conditions, condition), now_ns);
+        match &patch.condition {
+            None => {}
+            Some(ConditionEdit::Set(condition)) => {
+                apply(row, self.conditions.set(row.conditions, condition), now_ns);
+            }
+            Some(ConditionEdit::Remove { type_, reason }) => {
+                apply(row, self.conditions.remove(row.conditions, type_, reason), now_ns);
+            }
         }
         match patch.nomination {
             Nomination::Keep => {}

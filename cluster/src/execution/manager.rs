@@ -11,8 +11,8 @@ use schedlab_core::ids::PodUid;
 use super::report::{ExecutionCounts, ExecutionReport};
 use super::shard::{Cause, Eviction, Shard};
 use crate::api::{
-    Api, ApiError, ConditionPatch, ConditionStatus, EventKind, ListQuery, NodeEntry, NodeNameId, Nomination,
-    Object, PodFilter, PodFlags, PodRow, PodStatusPatch, Watch, WatchedObject,
+    Api, ApiError, ConditionEdit, ConditionPatch, ConditionStatus, EventKind, ListQuery, NodeEntry,
+    NodeNameId, Nomination, Object, PodFilter, PodFlags, PodRow, PodStatusPatch, Watch, WatchedObject,
 };
 use crate::clock::monotonic_ns;
 use crate::convert::node_input;
@@ -301,12 +301,12 @@ fn disruption(eviction: &Eviction) -> PodStatusPatch<'static> {
     };
     PodStatusPatch {
         pod: eviction.pod,
-        condition: Some(ConditionPatch {
+        condition: Some(ConditionEdit::Set(ConditionPatch {
             type_: "DisruptionTarget",
             status: ConditionStatus::True,
             reason,
             message,
-        }),
+        })),
         nomination: Nomination::Keep,
         phase: None,
     }

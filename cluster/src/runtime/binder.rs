@@ -8,14 +8,16 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::framework::extend::Extenders;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ConditionChange, StatusPatch, VolumeWrites};
+use schedlab_core::scheduler::{ConditionChange, ConditionReason, PodEventReason, StatusPatch, VolumeWrites};
 
 use super::bind::bind_by_extender;
+use super::events::{Note, NoteText, Outbox};
 use super::record::{BindRecorder, Bound};
 use super::volumes;
 use super::wall::Shared;
 use crate::api::{
-    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch,
+    Reason,
 };
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
@@ -110,6 +112,8 @@ pub(super) struct Binder<B> {
     /// Those that bind.
     pub(super) extenders: Extenders,
     pub(super) scratch: Scratch,
+    /// Where bound pods are told of, if somebody wants to know.
+    pub(super) scheduled: Option<Outbox>,
 }
 
 /// What is used again by every batch.
@@ -221,6 +225,9 @@ impl<B: BindRecorder> Binder<B> {
             }
         }
         self.recorder.binds_ended(bound);
+        if let Some(outbox) = &self.scheduled {
+            outbox.send(scheduled_notes(&batch.binds, results));
+        }
         self.scratch = scratch;
     }
 
@@ -257,14 +264,30 @@ impl<B: BindRecorder> Binder<B> {
     }
 }
 
-fn condition(change: &ConditionChange) -> ConditionPatch<'_> {
-    let (reason, message) = match change {
-        ConditionChange::False { reason, message } => (reason.as_str(), message.as_ref()),
-        // Differs: KEP-5501 removes the condition. The API here patches conditions and removes none,
-        // so it is left without a reason.
-        ConditionChange::Withdraw => ("", ""),
+fn scheduled_notes(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec<Note> {
+    let bound = binds.iter().zip(results).filter(|(_, result)| result.is_ok());
+    let note = |(call, _): (&BindCall, _)| Note {
+        pod: call.binding.pod,
+        reason: PodEventReason::Scheduled,
+        text: NoteText::BoundTo(call.binding.node),
     };
-    ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message }
+    bound.map(note).collect()
+}
+
+fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
+    const TYPE: &str = "PodScheduled";
+    match change {
+        ConditionChange::False { reason, message, .. } => ConditionEdit::Set(ConditionPatch {
+            type_: TYPE,
+            status: ConditionStatus::False,
+            reason: reason.as_str(),
+            message,
+        }),
+        // The scheduler takes back no other.
+        ConditionChange::Withdraw => {
+            ConditionEdit::Remove { type_: TYPE, reason: ConditionReason::NotReadyForScheduling.as_str() }
+        }
+    }
 }
 
 /// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.

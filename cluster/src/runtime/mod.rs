@@ -8,6 +8,8 @@
 //!                            └───────────────────────────────────┘
 //! ```
 //!
+//! A third thread writes events about pods, if somebody wants them.
+//!
 //! The scheduler thread and the binder thread overlap: while bindings travel, the next pods are
 //! decided on what was assumed. Over a slow link ([`crate::link`]) the binder thread holds calls
 //! until their latency is over, and where calls are not queued the scheduler thread waits for the
@@ -16,6 +18,7 @@
 mod bind;
 mod binder;
 mod bridge;
+mod events;
 pub mod record;
 mod surroundings;
 mod volumes;

@@ -8,7 +8,10 @@ use schedlab_core::ids::PodUid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CycleOutcome {
     /// The pod was placed.
-    Assumed,
+    Assumed {
+        /// Nodes looked at for it.
+        evaluated: usize,
+    },
     /// No node fitted.
     Unschedulable,
 }

@@ -6,13 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
-use schedlab_core::binding::{CallId, DispatchMode, OutgoingCall};
+use schedlab_core::binding::{CallCounts, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
-use schedlab_core::scheduler::{ApiCall, PodCounts, Scheduler, Step};
+use schedlab_core::scheduler::{ApiCall, EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Step};
 
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
+use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
 use crate::api::{Api, ApiError, Binding, Nomination, Watch};
 use crate::clock::monotonic_ns;
@@ -71,6 +72,10 @@ pub struct Status {
     pub waiting: Vec<(String, usize)>,
     /// Bytes held for nodes, and for pods and the queue.
     pub memory_bytes: (usize, usize),
+    /// What became of calls on their way to the API.
+    pub calls: CallCounts,
+    /// What became of rejections before the queue.
+    pub gates: GateCounts,
 }
 
 enum Command {
@@ -150,6 +155,9 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let (answers, from_binder) = unbounded();
         let (commands, from_handle) = unbounded();
         let (cycles, binds) = recorders;
+        let link = settings.link;
+        let events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
+        let level = scheduler.settings().events;
         let binder = Binder {
             api: Arc::clone(&api),
             shared: Arc::clone(&shared),
@@ -158,8 +166,8 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             recorder: binds,
             extenders: scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect(),
             scratch: Scratch::default(),
+            scheduled: events.clone().filter(|_| level == EventLevel::All),
         };
-        let link = settings.link;
         let binder = std::thread::Builder::new()
             .name("binder".to_owned())
             .spawn(move || if link.is_instant() { binder.run() } else { binder.run_over(link) })
@@ -174,6 +182,8 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             to_binder,
             from_binder,
             commands: from_handle,
+            events,
+            pod_events: Vec::new(),
             recorder: cycles,
         };
         let scheduler = std::thread::Builder::new()
@@ -296,7 +306,28 @@ struct Driver<C> {
     to_binder: Sender<Batch>,
     from_binder: Receiver<Vec<Answer>>,
     commands: Receiver<Command>,
+    /// Where events about pods go, if somebody wants them.
+    events: Option<Outbox>,
+    pod_events: Vec<PodEvent>,
     recorder: C,
+}
+
+/// Starts the thread that writes events, if there can be any.
+fn start_events(
+    api: &Arc<dyn Api>,
+    scheduler: &Scheduler,
+    shared: &Arc<Shared>,
+    link: LinkSettings,
+) -> std::io::Result<Option<Outbox>> {
+    let settings = scheduler.settings();
+    if settings.events == EventLevel::Off && !settings.gates.scheduler_pre_enqueue_pod_status {
+        return Ok(None);
+    }
+    let (sender, inbox) = unbounded();
+    let recorder = Recorder::new(Arc::clone(api), Arc::clone(shared), inbox);
+    // Nobody joins it: it ends when the other two have ended, and holds nothing back.
+    std::thread::Builder::new().name("events".to_owned()).spawn(move || recorder.run(link))?;
+    Ok(Some(Outbox { sender, shared: Arc::clone(shared) }))
 }
 
 impl<C: CycleRecorder> Driver<C> {
@@ -351,7 +382,7 @@ impl<C: CycleRecorder> Driver<C> {
             }
             let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
                 Step::Idle => break,
-                Step::Assumed { pod, .. } => (pod, CycleOutcome::Assumed),
+                Step::Assumed { pod, choice } => (pod, CycleOutcome::Assumed { evaluated: choice.evaluated }),
                 Step::Unschedulable { pod } | Step::Failed { pod } | Step::NominatedMissed { pod } => {
                     (pod, CycleOutcome::Unschedulable)
                 }
@@ -364,6 +395,10 @@ impl<C: CycleRecorder> Driver<C> {
 
     /// Sends the calls that came up.
     fn send_all(&mut self, calls: &mut Vec<OutgoingCall>) {
+        if let Some(outbox) = &self.events {
+            self.scheduler.take_pod_events(&mut self.pod_events);
+            outbox.send_problems(&mut self.pod_events, self.api.as_ref(), &self.scheduler);
+        }
         self.scheduler.take_calls(calls);
         self.blocking.note(calls, &self.scheduler);
         self.send(calls);
@@ -413,6 +448,8 @@ impl<C: CycleRecorder> Driver<C> {
                         counts: self.scheduler.counts(),
                         waiting: self.scheduler.waiting_reasons(10),
                         memory_bytes: self.scheduler.memory_bytes(),
+                        calls: self.scheduler.dispatcher().counts(),
+                        gates: self.scheduler.gate_counts(),
                     };
                     // Whoever asked may have stopped waiting.
                     let _ = reply.send(status);

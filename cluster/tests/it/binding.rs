@@ -25,8 +25,11 @@ fn a_bound_pod_has_a_node_a_condition_and_no_nomination() {
         reason: "Unschedulable",
         message: "0/1 nodes are available",
     };
-    let waits =
-        PodStatusPatch { condition: Some(waiting), nomination: Nomination::Set(nominated), ..patch(pod) };
+    let waits = PodStatusPatch {
+        condition: Some(waiting.into()),
+        nomination: Nomination::Set(nominated),
+        ..patch(pod)
+    };
     cluster.patch_pod_status(waits).expect("the pod exists");
     bind(&cluster, pod, "n2").expect("the pod is free");
 

@@ -7,6 +7,7 @@ mod errors;
 mod extenders;
 mod names;
 mod objects;
+mod pod_events;
 mod replay;
 mod scenarios;
 mod slow_api;

@@ -121,7 +121,9 @@ fn step(cluster: &EmbeddedCluster, rng: &mut Rng) {
                 reason: "Unschedulable",
                 message: &message,
             };
-            drop(cluster.patch_pod_status(PodStatusPatch { condition: Some(condition), ..patch(pod) }));
+            drop(
+                cluster.patch_pod_status(PodStatusPatch { condition: Some(condition.into()), ..patch(pod) }),
+            );
         }
         6 => drop(cluster.patch_pod_status(PodStatusPatch { phase: Some(PodPhase::Running), ..patch(pod) })),
         7 => drop(cluster.delete_pod(pod)),

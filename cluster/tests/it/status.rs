@@ -22,7 +22,7 @@ fn a_patch_sets_condition_nomination_and_phase() {
     let pod = create_pod(&cluster, "web");
     let node = cluster.node_name_id("n1");
     let all = PodStatusPatch {
-        condition: Some(WAITING),
+        condition: Some(WAITING.into()),
         nomination: Nomination::Set(node),
         phase: Some(PodPhase::Running),
         ..patch(pod)
@@ -46,7 +46,7 @@ fn a_patch_sets_condition_nomination_and_phase() {
 fn a_patch_that_changes_nothing_is_no_write() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
-    let waits = PodStatusPatch { condition: Some(WAITING), ..patch(pod) };
+    let waits = PodStatusPatch { condition: Some(WAITING.into()), ..patch(pod) };
     cluster.patch_pod_status(waits).expect("the pod exists");
     let version = cluster.resource_version();
     for again in [waits, patch(pod), PodStatusPatch { nomination: Nomination::Clear, ..patch(pod) }] {
@@ -60,8 +60,9 @@ fn the_time_of_a_transition_is_that_of_the_status() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     let transition = || cluster.pod_row(pod).expect("the pod exists").transition_ns;
-    let set =
-        |condition| cluster.patch_pod_status(PodStatusPatch { condition: Some(condition), ..patch(pod) });
+    let set = |condition: ConditionPatch<'static>| {
+        cluster.patch_pod_status(PodStatusPatch { condition: Some(condition.into()), ..patch(pod) })
+    };
     set(WAITING).expect("the pod exists");
     let first = transition();
     set(ConditionPatch { message: "0/2 nodes are available", ..WAITING }).expect("the pod exists");

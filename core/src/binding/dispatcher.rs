@@ -14,6 +14,7 @@
 //! util/utils.go `PatchPodStatus` and `BindPod`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ use crate::ids::PodUid;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 use crate::mutants::Mutants;
-use crate::scheduler::{ApiCall, StatusPatch};
+use crate::scheduler::{ApiCall, ConditionChange, StatusPatch};
 
 /// A call that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,15 +141,31 @@ fn pod_of(call: &ApiCall) -> PodUid {
     }
 }
 
-/// A later patch, with what it leaves out taken from an earlier one.
-fn merged(earlier: &StatusPatch, later: StatusPatch) -> StatusPatch {
-    StatusPatch {
-        pod: later.pod,
-        condition: later.condition.or_else(|| earlier.condition.clone()),
-        nomination: match later.nomination {
-            Nomination::Keep => earlier.nomination,
-            named => named,
-        },
+/// A later patch, with what it leaves out taken from an earlier one that was not sent; `None` when
+/// the two leave nothing to be said.
+fn merged(earlier: &StatusPatch, later: &StatusPatch) -> Option<StatusPatch> {
+    let nomination = match later.nomination {
+        Nomination::Keep => earlier.nomination,
+        named => named,
+    };
+    let condition = merged_condition(earlier.condition.as_ref(), later.condition.as_ref());
+    let says_something = condition.is_some() || nomination != Nomination::Keep;
+    says_something.then_some(StatusPatch { pod: later.pod, condition, nomination })
+}
+
+fn merged_condition(
+    earlier: Option<&ConditionChange>,
+    later: Option<&ConditionChange>,
+) -> Option<ConditionChange> {
+    use ConditionChange::{False, Withdraw};
+    match (earlier, later) {
+        // Said for the first time and taken back, and nobody has heard of it.
+        (Some(False { is_first: true, .. }), Some(Withdraw)) => None,
+        (Some(earlier), Some(False { reason, message, .. })) => {
+            let is_first = matches!(earlier, False { is_first: true, .. });
+            Some(False { reason: *reason, message: Arc::clone(message), is_first })
+        }
+        (earlier, later) => later.or(earlier).cloned(),
     }
 }
 
@@ -222,7 +239,8 @@ impl Dispatcher {
         !self.lanes.is_empty() && self.lanes.contains_key(&pod)
     }
 
-    /// Wants a call made. `None` when a binding of the pod makes it needless.
+    /// Wants a call made. `None` when it is needless: a binding of the pod is, or it takes back what was
+    /// never sent.
     pub fn enqueue(&mut self, call: ApiCall) -> Option<CallId> {
         self.counts.enqueued += 1;
         self.ids += 1;
@@ -266,7 +284,13 @@ impl Dispatcher {
             self.counts.merged += 1;
             self.pod_of_call.remove(&old.id);
             if let (ApiCall::PatchStatus(old), ApiCall::PatchStatus(later)) = (&old.call, &new.call) {
-                new.call = ApiCall::PatchStatus(merged(old, later.clone()));
+                let Some(merged) = merged(old, later) else {
+                    if lane.on_the_way.is_none() {
+                        self.lanes.remove(&pod);
+                    }
+                    return false;
+                };
+                new.call = ApiCall::PatchStatus(merged);
             }
         }
         self.pod_of_call.insert(new.id, pod);

@@ -4,6 +4,8 @@
 //! clears bits of the chunk's words, [`ScorePlugin::score`] writes a column of scores. Whoever
 //! needs to know why a node is out asks [`FilterPlugin::verdict`] for that one node.
 
+use std::sync::Arc;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -113,13 +115,32 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 
 /// Decides whether a pod may enter the active queue.
 pub trait PreEnqueuePlugin {
-    /// `None` lets the pod pass; otherwise why it waits.
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String>;
+    /// `None` lets the pod pass.
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<HeldBack>;
+}
 
-    /// What the pod's status is to say while this plugin holds it back (KEP-5501). A plugin that
-    /// says nothing leaves the status as it is.
-    fn status_message(&self, _world: &World, _class: &PodClass) -> Option<String> {
-        None
+/// A PreEnqueue plugin's no: a status for the scheduler, and a message for the pod's owner.
+/// Upstream: KEP-5501 `PreEnqueueResult` beside the `Status`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// Why the pod waits.
+    pub reason: String,
+    /// What the pod's status is to say meanwhile. Without one, or with an empty one, the status
+    /// stays as it is.
+    pub message: Option<Arc<str>>,
+}
+
+impl HeldBack {
+    /// The pod waits, and its status says nothing of it: the wait is short, or somebody else tells.
+    #[must_use]
+    pub fn silently(reason: String) -> HeldBack {
+        HeldBack { reason, message: None }
+    }
+
+    /// The pod waits, and its status says why.
+    #[must_use]
+    pub fn telling(message: &str) -> HeldBack {
+        HeldBack { reason: message.to_owned(), message: Some(message.into()) }
     }
 }
 

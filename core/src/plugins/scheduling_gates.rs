@@ -2,7 +2,7 @@
 //! Upstream: plugins/schedulinggates/scheduling_gates.go.
 
 use crate::class::PodClass;
-use crate::framework::plugin::{Plugin, PreEnqueuePlugin};
+use crate::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
 use crate::world::World;
 
 /// Holds back pods that carry `spec.schedulingGates`.
@@ -20,13 +20,14 @@ impl Plugin for SchedulingGates {
 }
 
 impl PreEnqueuePlugin for SchedulingGates {
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String> {
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<HeldBack> {
         if class.scheduling_gates.is_empty() {
             return None;
         }
         let names: Vec<&str> =
             class.scheduling_gates.iter().map(|&gate| world.vocabulary.symbols.text(gate)).collect();
-        Some(format!("waiting for scheduling gates: [{}]", names.join(" ")))
+        // The API server has written condition SchedulingGated when the pod was created.
+        Some(HeldBack::silently(format!("waiting for scheduling gates: [{}]", names.join(" "))))
     }
 }
 
@@ -48,8 +49,8 @@ mod tests {
             let mut world = World::default();
             let gates = gates.into_iter().map(str::to_owned).collect();
             let class = world.compile(&Arc::new(PodInput { scheduling_gates: gates, ..PodInput::default() }));
-            let message = SchedulingGates.pre_enqueue(&world, world.class(class));
-            assert_eq!(message.as_deref(), expected);
+            let held = SchedulingGates.pre_enqueue(&world, world.class(class));
+            assert_eq!(held, expected.map(|reason| HeldBack::silently(reason.to_owned())));
         }
     }
 }

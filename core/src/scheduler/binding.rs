@@ -243,6 +243,9 @@ impl Scheduler {
     pub fn on_answer(&mut self, id: CallId, result: Result<(), CallFailure>, now_ns: u64) {
         self.see(now_ns);
         let Some(finished) = self.dispatcher.on_answer(id, result, self.now_ns) else { return };
+        if let (Err(_), ApiCall::PatchStatus(patch)) = (&finished.result, &finished.call) {
+            self.on_patch_failed(patch);
+        }
         if let Some(uid) = self.bindings.take_owner(id) {
             self.go_on(uid, id, finished.result);
         } else if let ApiCall::DeletePod { pod } = finished.call {

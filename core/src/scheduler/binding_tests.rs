@@ -7,7 +7,7 @@ use super::*;
 use crate::binding::{CallFailure, CallId};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
-use crate::framework::plugin::{Plugin, PreEnqueuePlugin};
+use crate::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
 use crate::framework::points::{
     Action, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
     PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal, RegisteredEvent, ReservePlugin,
@@ -15,6 +15,9 @@ use crate::framework::points::{
 use crate::framework::status::Reason;
 use crate::input::{ContainerInput, NodeInput, ResourceList};
 use crate::quantity::Quantity;
+
+mod expectation;
+mod pre_enqueue_status;
 
 const SECOND: u64 = 1_000_000_000;
 const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu. \
@@ -87,12 +90,8 @@ impl Plugin for Probed {
 }
 
 impl PreEnqueuePlugin for Probed {
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<String> {
-        self.status_message(world, class)
-    }
-
-    fn status_message(&self, _: &World, _: &PodClass) -> Option<String> {
-        self.script.lock().expect("not poisoned").closed.map(str::to_owned)
+    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<HeldBack> {
+        self.script.lock().expect("not poisoned").closed.map(HeldBack::telling)
     }
 }
 
@@ -177,6 +176,10 @@ const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
 
 impl Lab {
     fn with(gates: FeatureGates) -> Lab {
+        Lab::set(SchedulerSettings { gates, ..SchedulerSettings::default() })
+    }
+
+    fn set(settings: SchedulerSettings) -> Lab {
         let mut world = World::default();
         let (first, second) = (Probed::new("First"), Probed::new("Second"));
         let usual = default_profile(&mut world.vocabulary);
@@ -185,7 +188,6 @@ impl Lab {
             [(Arc::new(first.clone()), 0), (Arc::new(second.clone()), 0)];
         let profile = Profile::new("default-scheduler", plugins.chain(probes).collect());
         let engine = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
-        let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
         let scheduler =
             Scheduler::with_settings(world, vec![profile], engine, settings).expect("gates that go together");
         let mut lab = Lab { scheduler, first, second, now_ns: 0, open: Vec::new() };
@@ -569,42 +571,4 @@ fn a_nomination_that_goes_makes_room_for_equals_and_lower() {
     lab.scheduler.on_nomination(PodUid(7), None, 0);
     let standings = [8, 9].map(|uid| lab.standing(uid));
     assert_eq!(standings, [Some(Standing::Backoff), Some(Standing::Unschedulable)]);
-}
-
-#[test]
-fn a_rejection_before_the_queue_is_told_once_and_withdrawn() {
-    let gates = FeatureGates {
-        scheduler_async_api_calls: true,
-        scheduler_pre_enqueue_pod_status: true,
-        ..FeatureGates::default()
-    };
-    let mut lab = Lab::with(gates);
-    lab.first.set(|script| script.closed = Some("waiting for a claim"));
-    lab.pod(7, pod("1", 0));
-    assert_eq!(lab.run(), ["7: waiting for a claim"]);
-    lab.answer(Ok(()));
-    let event = crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD };
-    lab.scheduler.on_object(event, "", "fast", 0);
-    assert_eq!(lab.run(), [""; 0], "the same message");
-    lab.first.set(|script| script.closed = Some("waiting for another"));
-    lab.scheduler.on_object(event, "", "fast", 0);
-    assert_eq!(lab.run(), ["7: waiting for another"]);
-    lab.answer(Ok(()));
-    lab.first.set(|script| script.closed = Some(""));
-    lab.scheduler.on_object(event, "", "fast", 0);
-    assert_eq!(lab.run(), [""; 0], "an empty message says nothing");
-    assert_eq!(lab.standing(7), Some(Standing::Gated));
-    lab.first.set(|script| script.closed = None);
-    lab.scheduler.on_object(event, "", "fast", 0);
-    assert_eq!(lab.run(), ["7: -"], "withdrawn; the binding is lined up behind it");
-    lab.answer(Ok(()));
-    assert_eq!(lab.run(), ["7 -> n1"]);
-}
-
-#[test]
-fn a_rejection_before_the_queue_is_not_told_without_the_gate() {
-    let mut lab = Lab::new();
-    lab.first.set(|script| script.closed = Some("waiting for a claim"));
-    lab.pod(7, pod("1", 0));
-    assert_eq!(lab.run(), [""; 0]);
 }

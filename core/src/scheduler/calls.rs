@@ -77,8 +77,11 @@ pub enum ConditionChange {
         reason: ConditionReason,
         /// `message`.
         message: Arc<str>,
+        /// The scheduler has said nothing before: if this is taken back before it was sent, nothing
+        /// is left to be said.
+        is_first: bool,
     },
-    /// What was said before does not hold any more.
+    /// What was said before does not hold any more: the condition is removed.
     Withdraw,
 }
 

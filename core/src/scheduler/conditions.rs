@@ -12,6 +12,8 @@ use crate::world::World;
 
 /// No condition was written.
 pub(super) const NO_CONDITION: u32 = 0;
+/// Writing one failed: nobody knows what the status says.
+pub(super) const UNSURE: u32 = u32::MAX;
 
 /// A reason and a message.
 type Said = (ConditionReason, Arc<str>);
@@ -72,12 +74,14 @@ impl Conditions {
         self.said.get((id as usize).checked_sub(1)?)
     }
 
-    /// The change that says it.
-    pub(super) fn change(&self, id: u32) -> ConditionChange {
+    /// The change from one to another.
+    pub(super) fn change(&self, before: u32, id: u32) -> ConditionChange {
         match self.get(id) {
-            Some((reason, message)) => {
-                ConditionChange::False { reason: *reason, message: Arc::clone(message) }
-            }
+            Some((reason, message)) => ConditionChange::False {
+                reason: *reason,
+                message: Arc::clone(message),
+                is_first: before == NO_CONDITION,
+            },
             None => ConditionChange::Withdraw,
         }
     }

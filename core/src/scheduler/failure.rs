@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::conditions::NO_CONDITION;
-use super::{ApiCall, ConditionReason, Scheduler, StatusPatch};
+use super::conditions::{NO_CONDITION, UNSURE};
+use super::{ApiCall, ConditionReason, EventLevel, PodEventNote, PodEventReason, Scheduler, StatusPatch};
 use crate::framework::points::{Nomination, Refusal, RefusalCode};
 use crate::ids::PodId;
 use crate::mutants::Mutant;
@@ -32,6 +32,12 @@ impl Scheduler {
         let plugins = (failure.unschedulable, failure.pending);
         self.with_queue(|queue, host| queue.reject(pod, plugins, now_ns, host));
         let row = *self.world.pods().get(pod);
+        if self.settings.events > EventLevel::Off
+            && let Some((_, message)) = self.conditions.get(failure.condition)
+        {
+            let note = PodEventNote::Text(event_note(message));
+            self.note_problem(row.uid, PodEventReason::FailedScheduling, note);
+        }
         let nomination = match self.after_failure(failure.nomination) {
             Nomination::Clear if row.nominated().is_none() => Nomination::Keep,
             Nomination::Node(node) if row.nominated() == Some(node) => Nomination::Keep,
@@ -48,7 +54,7 @@ impl Scheduler {
             Nomination::Node(node) => self.note_nomination(pod, Some(node)),
         }
         self.world.pods_mut().get_mut(pod).condition = failure.condition;
-        let condition = is_news.then(|| self.conditions.change(failure.condition));
+        let condition = is_news.then(|| self.conditions.change(row.condition, failure.condition));
         self.dispatcher.enqueue(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
     }
 
@@ -65,7 +71,7 @@ impl Scheduler {
         let is_news = row.condition != condition;
         self.note_nomination(pod, None);
         self.world.pods_mut().get_mut(pod).condition = condition;
-        let condition = is_news.then(|| self.conditions.change(condition));
+        let condition = is_news.then(|| self.conditions.change(row.condition, condition));
         let patch = StatusPatch { pod: row.uid, condition, nomination: Nomination::Clear };
         self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
     }
@@ -106,10 +112,32 @@ impl Scheduler {
     pub(super) fn write_condition(&mut self, pod: PodId, condition: u32) {
         debug_assert!(condition == NO_CONDITION || self.conditions.get(condition).is_some());
         let row = self.world.pods_mut().get_mut(pod);
-        row.condition = condition;
+        let before = std::mem::replace(&mut row.condition, condition);
         let uid = row.uid;
-        let change = Some(self.conditions.change(condition));
+        let change = Some(self.conditions.change(before, condition));
         let patch = StatusPatch { pod: uid, condition: change, nomination: Nomination::Keep };
         self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
     }
+
+    /// A status could not be written: scheduling goes on as before, and the next time there is
+    /// something to say about the pod it is said again, the same or not.
+    pub(super) fn on_patch_failed(&mut self, patch: &StatusPatch) {
+        let Some(pod) = self.world.pods().find(patch.pod).filter(|_| patch.condition.is_some()) else {
+            return;
+        };
+        self.world.pods_mut().get_mut(pod).condition = UNSURE;
+    }
+}
+
+/// The longest note of an event. Upstream: schedule_one.go `truncateMessage`.
+const NOTE_BYTES_MAX: usize = 1024;
+
+fn event_note(message: &Arc<str>) -> Arc<str> {
+    const ENDING: &str = " ...";
+    if message.len() <= NOTE_BYTES_MAX {
+        return Arc::clone(message);
+    }
+    let longest = NOTE_BYTES_MAX - ENDING.len();
+    let end = (0..=longest).rev().find(|&end| message.is_char_boundary(end)).unwrap_or(0);
+    format!("{}{ENDING}", &message[..end]).into()
 }

@@ -1,21 +1,47 @@
 //! Whom the queue asks: the plugins of the pod's profile.
 
+use std::sync::Arc;
+
 use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::plugin::HeldBack;
 use crate::ids::PodId;
 use crate::mutants::{Mutant, Mutants};
 use crate::queue::event::Event;
 use crate::queue::{PluginNumber, QueueHost, QueuedPod, SchedulingQueue};
 use crate::world::World;
 
-use super::conditions::NO_CONDITION;
+use super::conditions::{NO_CONDITION, UNSURE};
 use super::preempting::Preempting;
-use super::{ConditionReason, ProfileParts, Scheduler};
+use super::{ConditionReason, PodEvent, PodEventNote, PodEventReason, ProfileParts, Scheduler};
 
 /// PreEnqueue was asked, and the pod's status may have to say so.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct GateReport {
     pod: PodId,
-    gate: Option<PluginNumber>,
+    verdict: GateVerdict,
+}
+
+#[derive(Clone, Debug)]
+enum GateVerdict {
+    /// All plugins let the pod pass.
+    Passed,
+    /// One holds it back and has nothing to say to the pod's owner.
+    Silent,
+    /// One holds it back and says why.
+    Told(Arc<str>),
+}
+
+/// What became of rejections before the queue (KEP-5501).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateCounts {
+    /// Written to the pod's status.
+    pub told: u64,
+    /// Not written, because the status says so already.
+    pub repeated: u64,
+    /// Not written, because the plugin has no message.
+    pub silent: u64,
+    /// Removed from the status: the pod has passed.
+    pub withdrawn: u64,
 }
 
 /// The plugins, for the time of one call.
@@ -34,18 +60,31 @@ impl QueueHost for Host<'_> {
         let class = self.world.class(pod.class);
         let holds_back = |at: usize| {
             let plugin = profile.plugins()[at].as_pre_enqueue().expect("a plugin of the PreEnqueue list");
-            plugin.pre_enqueue(self.world, class).is_some()
+            plugin.pre_enqueue(self.world, class).map(|held| (plugin_number(at), held))
         };
         let list = profile.at(ExtensionPoint::PreEnqueue);
         let first = first.map(|plugin| usize::from(plugin.0)).filter(|at| list.contains(at));
         let others = list.iter().copied();
         let others = others.filter(|&at| Some(at) != first);
-        let gate = match self.parts[usize::from(pod.profile.0)].preemption {
-            Some(plugin) if self.holds_back_preemptor(pod) => Some(plugin),
-            _ => first.into_iter().chain(others).find(|&at| holds_back(at)).map(plugin_number),
+        let held = match self.parts[usize::from(pod.profile.0)].preemption {
+            // It is over soon, and what the failed attempt said is more to the point.
+            Some(plugin) if self.holds_back_preemptor(pod) => {
+                Some((plugin, HeldBack::silently(String::new())))
+            }
+            _ => first.into_iter().chain(others).find_map(holds_back),
         };
+        let gate = held.as_ref().map(|(plugin, _)| *plugin);
         if let Some(reports) = &mut self.reports {
-            reports.push(GateReport { pod: pod.pod, gate });
+            let verdict = match held {
+                // Nothing was ever said about a plain pod: there is nothing to take back.
+                None if self.world.pods().get(pod.pod).condition == NO_CONDITION => return None,
+                None => GateVerdict::Passed,
+                Some((_, held)) => match held.message.filter(|message| !message.is_empty()) {
+                    Some(message) => GateVerdict::Told(message),
+                    None => GateVerdict::Silent,
+                },
+            };
+            reports.push(GateReport { pod: pod.pod, verdict });
         }
         gate
     }
@@ -85,28 +124,36 @@ impl Scheduler {
         answer
     }
 
-    /// KEP-5501: what holds a pod back is written to its status, once per message. A plugin that
-    /// has no message for the user leaves the status as it is.
+    /// KEP-5501: what holds a pod back is written to its status and told by an event, once per
+    /// message, and removed when the pod passes. A plugin that has no message for the user leaves the
+    /// status as it is, also one that another plugin wrote.
     fn tell_of_gates(&mut self) {
         let mut reports = std::mem::take(&mut self.gate_reports);
-        for GateReport { pod, gate } in reports.drain(..) {
+        for GateReport { pod, verdict } in reports.drain(..) {
             let row = *self.world.pods().get(pod);
-            let said = self.conditions.get(row.condition).map(|(reason, _)| *reason);
-            let condition = match gate {
-                None if said == Some(ConditionReason::NotReadyForScheduling) => NO_CONDITION,
-                None => continue,
-                Some(plugin) => {
-                    let Some(profile) = self.profile_of(row.class) else { continue };
-                    let profile = &self.parts[usize::from(profile.0)].profile;
-                    let plugin = profile.plugins()[usize::from(plugin.0)].as_pre_enqueue();
-                    let class = self.world.class(row.class);
-                    let message = plugin.and_then(|plugin| plugin.status_message(&self.world, class));
-                    let Some(message) = message.filter(|message| !message.is_empty()) else { continue };
-                    self.conditions.id(ConditionReason::NotReadyForScheduling, &message.into())
+            match verdict {
+                GateVerdict::Silent => self.gate_counts.silent += 1,
+                GateVerdict::Passed => {
+                    let said = self.conditions.get(row.condition).map(|(reason, _)| *reason);
+                    if said == Some(ConditionReason::NotReadyForScheduling) || row.condition == UNSURE {
+                        self.gate_counts.withdrawn += 1;
+                        self.write_condition(pod, NO_CONDITION);
+                    }
                 }
-            };
-            if condition != row.condition {
-                self.write_condition(pod, condition);
+                GateVerdict::Told(message) => {
+                    let condition = self.conditions.id(ConditionReason::NotReadyForScheduling, &message);
+                    if condition == row.condition {
+                        self.gate_counts.repeated += 1;
+                        continue;
+                    }
+                    self.gate_counts.told += 1;
+                    self.write_condition(pod, condition);
+                    self.pod_events.push(PodEvent {
+                        pod: row.uid,
+                        reason: PodEventReason::NotReadyForScheduling,
+                        note: PodEventNote::Text(message),
+                    });
+                }
             }
         }
         self.gate_reports = reports;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{ApiCall, Scheduler, StatusPatch};
+use super::{ApiCall, PodEventNote, PodEventReason, Scheduler, StatusPatch};
 use crate::cycle::engine::Pending;
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extension_point::ExtensionPoint;
@@ -173,6 +173,11 @@ impl Scheduler {
         };
         let node = world.nodes().columns().id[candidate.row];
         let cleared = nominations_to_clear(world, pending, candidate.row);
+        for &victim in &candidate.victims {
+            let uid = self.world.pods().get(victim).uid;
+            let note = PodEventNote::PreemptedBy { preemptor, node };
+            self.note_problem(uid, PodEventReason::Preempted, note);
+        }
         self.evict_all(preemptor, &candidate.victims);
         for uid in cleared.into_iter().filter(|_| !mutants.has(Mutant::NominationNeverCleared)) {
             self.lose_nomination(uid);

@@ -142,8 +142,8 @@ impl Scheduler {
         let class = self.world.class(row.class);
         let parts = self.parts.iter().find(|parts| parts.takes(class));
         let plugins = parts.into_iter().flat_map(|parts| parts.profile.pre_enqueue_plugins());
-        let text = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();
-        text.unwrap_or_default()
+        let held = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();
+        held.map(|held| held.reason).unwrap_or_default()
     }
 
     /// Bytes held for nodes, and for pods and the queue.

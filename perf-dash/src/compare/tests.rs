@@ -84,6 +84,7 @@ pub(crate) fn run(started_at: &str, workloads: Vec<WorkloadResult>) -> RunResult
         coverage: "core + queue + embedded API".to_owned(),
         skipped: Vec::new(),
         workloads,
+        figures: Vec::new(),
     }
 }
 

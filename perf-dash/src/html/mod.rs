@@ -3,6 +3,7 @@
 //! ```text
 //! page      head, header, banner, skipped workloads, footer
 //! summary   headline, SLO tracks, table with a row a workload
+//! figure    variants that ran in turns, against their base
 //! workload  one folding section a workload
 //! chart     inline SVG: throughput over time, latency by stage, SLO track, repeats
 //! ```
@@ -13,6 +14,7 @@
 //! readable on a phone and on a wall.
 
 mod chart;
+mod figure;
 mod page;
 mod scale;
 mod summary;

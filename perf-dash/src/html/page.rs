@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use schedlab_workloads::results::{RunResult, Skipped};
 
-use super::{summary, workload};
+use super::{figure, summary, workload};
 use crate::format;
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -28,15 +28,26 @@ pub(super) fn page(run: &RunResult) -> Markup {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                a.skip href="#summary" { "Skip to the summary" }
+                @if let Some(first) = run.figures.first().filter(|_| run.workloads.is_empty()) {
+                    a.skip href={ "#" (first.name) } { "Skip to the figures" }
+                } @else {
+                    a.skip href="#summary" { "Skip to the summary" }
+                }
                 (top_bar(run))
                 main {
                     (partial_banner(run))
-                    (summary::headline(run))
-                    (facts(run))
-                    (summary::slo_section(run))
-                    (summary::table_section(run))
-                    (workload::sections(run))
+                    @if run.workloads.is_empty() && !run.figures.is_empty() {
+                        (figure::headline(run))
+                        (facts(run))
+                        (figure::sections(run))
+                    } @else {
+                        (summary::headline(run))
+                        (facts(run))
+                        (summary::slo_section(run))
+                        (summary::table_section(run))
+                        (figure::sections(run))
+                        (workload::sections(run))
+                    }
                     (skipped_section(&run.skipped))
                 }
                 (footer(run))

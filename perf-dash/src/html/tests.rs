@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schedlab_workloads::results::{
-    Attempts, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample,
-    Skipped, Stage, Status, Throughput, slo, workload_items, write_atomic,
+    Attempts, Estimate, Figure, FigureMetric, FigureRow, FigureValue, LatencySummary, Machine, Memory,
+    MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Throughput, slo,
+    workload_items, write_atomic,
 };
 
 use super::*;
@@ -87,7 +88,48 @@ fn run(workloads: Vec<WorkloadResult>) -> RunResult {
         coverage: "core + queue + embedded API".to_owned(),
         skipped: Vec::new(),
         workloads,
+        figures: Vec::new(),
     }
+}
+
+fn figure() -> Figure {
+    let estimate = |value: f64| Estimate { value, low: value * 0.9, high: value * 1.1 };
+    let row = |variant: &str, ratio: Option<f64>| FigureRow {
+        point: vec![HOSTILE.to_owned()],
+        variant: variant.to_owned(),
+        runs: 8,
+        values: BTreeMap::from([
+            (
+                FigureMetric::PatchCalls,
+                FigureValue { median: estimate(1.0), extra: ratio.map(estimate), ratio: None },
+            ),
+            (
+                FigureMetric::Throughput,
+                FigureValue { median: estimate(900.0), extra: None, ratio: ratio.map(estimate) },
+            ),
+        ]),
+    };
+    Figure {
+        name: "extra-patch".to_owned(),
+        title: "Extra PATCH".to_owned(),
+        about: HOSTILE.to_owned(),
+        base: "never".to_owned(),
+        axes: vec!["calls".to_owned()],
+        metrics: vec![FigureMetric::PatchCalls, FigureMetric::Throughput],
+        rounds: 4,
+        rows: vec![row("never", None), row("always", Some(0.5))],
+    }
+}
+
+#[test]
+fn a_run_of_figures_shows_them_first_and_their_intervals() {
+    let mut run = run(Vec::new());
+    run.figures = vec![figure()];
+    let page = render_html(&run);
+    assert!(page.contains("1 figure: "), "the headline is about figures");
+    assert!(page.contains("0.50") && page.contains("[0.45, 0.55]"), "a ratio with its interval");
+    assert!(!page.contains("No workload ran"));
+    assert!(!page.contains("<script>alert"), "names are escaped");
 }
 
 /// Every kind of thing a page can show, some of it hostile.
@@ -125,6 +167,7 @@ fn full_run() -> RunResult {
 
     let mut run = run(vec![slow, hostile, empty]);
     run.partial = true;
+    run.figures = vec![figure()];
     run.version = HOSTILE.to_owned();
     run.git_revision = Some(HOSTILE.to_owned());
     run.machine.cpu_model = HOSTILE.to_owned();

@@ -5,6 +5,7 @@
 //! [`super::SAMPLES_MIN`] samples it undercovers; the verdict refuses those.
 
 use schedlab_core::cycle::select::Draws;
+use schedlab_workloads::results::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::order::{median, median_in_place, quantile_of_sorted};
@@ -64,6 +65,24 @@ pub fn ratio_of_pairs(ratios: &[f64], seed: u64) -> Interval {
     let mut scratch = vec![0.0; ratios.len()];
     let medians = (0..RESAMPLES).map(|_| resampled_median(&ratios, &mut scratch, &mut draws));
     interval(median(&ratios), medians.collect())
+}
+
+/// The median of values, whatever their sign.
+///
+/// # Panics
+/// When there is no value.
+#[must_use]
+pub fn median_estimate(values: &[f64], seed: u64) -> Estimate {
+    let mut draws = Draws::new(seed);
+    let mut scratch = vec![0.0; values.len()];
+    let mut medians: Vec<f64> =
+        (0..RESAMPLES).map(|_| resampled_median(values, &mut scratch, &mut draws)).collect();
+    medians.sort_by(f64::total_cmp);
+    Estimate {
+        value: median(values),
+        low: quantile_of_sorted(&medians, 0.025),
+        high: quantile_of_sorted(&medians, 0.975),
+    }
 }
 
 fn logarithms(values: &[f64]) -> Vec<f64> {
@@ -151,6 +170,18 @@ mod tests {
         assert_eq!(one, ratio_of_medians(&base, &head, 7));
         let turned = ratio_of_medians(&head, &base, 7);
         assert!((one.ratio * turned.ratio - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_median_of_differences_may_be_negative_and_is_held_by_its_interval() {
+        let mut sampler = Sampler::new(4);
+        let mut held = 0;
+        for seed in 0..200 {
+            let estimate = median_estimate(&sampler.many(25, |s| s.normal(-3.0, 1.0)), seed);
+            assert!(estimate.low <= estimate.value && estimate.value <= estimate.high);
+            held += usize::from(estimate.low <= -3.0 && -3.0 <= estimate.high);
+        }
+        assert!((175..=200).contains(&held), "{held} of 200");
     }
 
     #[test]

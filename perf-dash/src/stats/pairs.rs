@@ -49,6 +49,14 @@ pub fn round_ratios(base: &[f64], head: &[f64]) -> Vec<f64> {
     rounds.map(|(base, head)| (middle(head) - middle(base)).exp()).collect()
 }
 
+/// The difference `head - base` of each round, of the means of its samples.
+#[must_use]
+pub fn round_differences(base: &[f64], head: &[f64]) -> Vec<f64> {
+    let mean = |round: &[f64]| round.iter().sum::<f64>() / ROUND as f64;
+    let rounds = base.chunks_exact(ROUND).zip(head.chunks_exact(ROUND));
+    rounds.map(|(base, head)| mean(head) - mean(base)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,5 +106,6 @@ mod tests {
         assert_eq!(round_ratios(&[1.0, 1.0, 1.0], &[2.0, 2.0]), [2.0]);
         assert_eq!(round_ratios(&[4.0, 1.0], &[2.0, 8.0]), [2.0]);
         assert!(round_ratios(&[1.0], &[1.0]).is_empty());
+        assert_eq!(round_differences(&[4.0, 2.0, 9.0], &[2.0, 2.0, 9.0]), [-1.0]);
     }
 }

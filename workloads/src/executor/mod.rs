@@ -40,7 +40,7 @@ use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
+use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
@@ -78,6 +78,8 @@ pub struct RunSettings {
     pub announce: Announce,
     /// What happens to a pod whose nominated node does not fit.
     pub nominated_node_miss: NominatedNodeMiss,
+    /// Which events about pods are written.
+    pub events: EventLevel,
 }
 
 /// Told how far a workload is. Called often; must be quick.
@@ -315,7 +317,9 @@ impl<'a> Executor<'a> {
             pod_count: self.cluster.pod_count() as u64,
             failed_calls,
             store_bytes: self.cluster.memory_bytes() as u64,
-            engine_bytes: status.map_or((0, 0), |status| status.memory_bytes),
+            engine_bytes: status.as_ref().map_or((0, 0), |status| status.memory_bytes),
+            dispatched: status.as_ref().map(|status| status.calls).unwrap_or_default(),
+            gates: status.map(|status| status.gates).unwrap_or_default(),
         })
     }
 }

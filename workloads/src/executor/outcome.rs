@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_cluster::execution::ExecutionReport;
+use schedlab_core::binding::CallCounts;
+use schedlab_core::scheduler::GateCounts;
 
 use crate::measure::Readings;
 
@@ -57,4 +59,8 @@ pub struct Outcome {
     pub store_bytes: u64,
     /// Bytes the scheduler holds for nodes, and for pods.
     pub engine_bytes: (usize, usize),
+    /// What became of the scheduler's calls on their way to the API.
+    pub dispatched: CallCounts,
+    /// What became of rejections before the queue (KEP-5501).
+    pub gates: GateCounts,
 }

@@ -79,6 +79,7 @@ pub(super) fn make(
     let loop_settings = SchedulerSettings {
         announce: settings.announce,
         nominated_node_miss: settings.nominated_node_miss,
+        events: settings.events,
         ..over_link(settings, engine.parallelism, scheduler_settings(config, setup.gates))
     };
     let mut scheduler = Scheduler::with_settings(world, profiles, engine, loop_settings)

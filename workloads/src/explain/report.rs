@@ -311,8 +311,8 @@ fn rejections(world: &World, node: &NodeExplanation) -> Vec<RejectionReport> {
 
 fn held_back(world: &World, profile: &Profile, class: ClassId) -> Option<HeldBack> {
     profile.plugins().iter().find_map(|plugin| {
-        let message = plugin.as_pre_enqueue()?.pre_enqueue(world, world.class(class))?;
-        Some(HeldBack { plugin: plugin.name().to_owned(), message })
+        let held = plugin.as_pre_enqueue()?.pre_enqueue(world, world.class(class))?;
+        Some(HeldBack { plugin: plugin.name().to_owned(), message: held.reason })
     })
 }
 

@@ -94,6 +94,8 @@ pub struct Readings {
     pub assumed: u64,
     /// Cycles that found none.
     pub unschedulable: u64,
+    /// Nodes looked at in cycles that found one.
+    pub evaluated: u64,
 }
 
 /// The meters of one run.
@@ -161,6 +163,7 @@ fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
 struct RoundNotes {
     assumed: u64,
     unschedulable: u64,
+    evaluated: u64,
     /// Length of a cycle and time its pod had waited.
     cycles: Vec<(u64, u64)>,
     points: Vec<(Stage, u64)>,
@@ -187,7 +190,8 @@ impl CycleMeter {
             return;
         }
         let mut shared = lock(&self.shared);
-        let RoundNotes { assumed, unschedulable, cycles, points } = &mut self.own;
+        let RoundNotes { assumed, unschedulable, evaluated, cycles, points } = &mut self.own;
+        shared.evaluated += std::mem::take(evaluated);
         shared.assumed += std::mem::take(assumed);
         shared.unschedulable += std::mem::take(unschedulable);
         // A stage is looked up once a round: per cycle it costs as much as the recording itself.
@@ -250,7 +254,10 @@ impl CycleRecorder for CycleMeter {
             return;
         }
         match outcome {
-            CycleOutcome::Assumed => self.own.assumed += 1,
+            CycleOutcome::Assumed { evaluated } => {
+                self.own.assumed += 1;
+                self.own.evaluated += evaluated as u64;
+            }
             CycleOutcome::Unschedulable => self.own.unschedulable += 1,
         }
         let mut now_ns = None;

@@ -27,6 +27,12 @@ impl Selection {
         Self::default()
     }
 
+    /// Whether the filter on names lets this one through.
+    #[must_use]
+    pub fn takes_name(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.is_match(name))
+    }
+
     /// Only workloads whose `TestCase/Workload` matches this regular expression somewhere.
     pub fn with_names(mut self, filter: &str) -> Result<Self, SelectionError> {
         let regex = Regex::new(filter).map_err(|error| SelectionError {

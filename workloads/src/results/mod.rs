@@ -12,6 +12,7 @@
 
 mod bench_text;
 mod data_items;
+mod figure;
 mod latency;
 mod model;
 mod repeats;
@@ -23,6 +24,7 @@ mod write;
 
 pub use bench_text::bench_text;
 pub use data_items::{DataItem, DataItems, data_items, data_items_file_name, workload_items};
+pub use figure::{Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue};
 pub use latency::{Bucket, LatencySummary};
 pub use model::{
     Attempts, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LatencySummary, Repeats, Sample, SloLine, Stage, Threshold, Throughput};
+use super::{Figure, LatencySummary, Repeats, Sample, SloLine, Stage, Threshold, Throughput};
 
 /// Value of `schema` in every result file this version writes and reads.
 pub const SCHEMA: &str = "schedlab-result/v1";
@@ -44,6 +44,9 @@ pub struct RunResult {
     pub skipped: Vec<Skipped>,
     /// In the order they ran.
     pub workloads: Vec<WorkloadResult>,
+    /// What variants that ran in turns cost, beside each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
 }
 
 /// The machine a run was measured on. No host name: results are published.

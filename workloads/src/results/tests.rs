@@ -110,6 +110,7 @@ fn run() -> RunResult {
             reason: "label filter `performance` does not match".to_owned(),
         }],
         workloads: vec![plain, stuck],
+        figures: Vec::new(),
     }
 }
 

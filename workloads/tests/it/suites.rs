@@ -28,7 +28,7 @@ fn completes(workload: &ResolvedWorkload, settings: RunSettings) {
 
 #[test]
 fn short_workloads_of_our_suites_complete_however_pods_are_counted() {
-    for suite in suites::NAMES {
+    for suite in suites::names() {
         let workloads = suites::load(suite).and_then(|suite| suite.resolve(&short()));
         for workload in workloads.unwrap_or_else(|error| panic!("{error}")) {
             completes(&workload, SETTINGS);

@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
-use schedlab_core::framework::registry::Registry;
-use schedlab_core::scheduler::{Announce, NominatedNodeMiss};
+use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
     ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
 };
+use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selection, Suite, runnable};
 use schedlab_workloads::source::EmbeddedSource;
 
@@ -25,6 +25,7 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     link: LinkSettings::INSTANT,
     announce: Announce::WhenNeeded,
     nominated_node_miss: NominatedNodeMiss::FallThrough,
+    events: EventLevel::Off,
 };
 
 pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {
@@ -32,7 +33,7 @@ pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<
     let control = Control {
         interrupt: &AtomicBool::new(false),
         progress: &NoProgress,
-        registry: &Registry::new_in_tree(),
+        registry: &lab_plugins::registry(),
         config_file: ConfigFile::Fixed,
     };
     run_workload(workload, settings, control)

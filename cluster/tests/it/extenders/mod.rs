@@ -71,7 +71,7 @@ impl Lab {
         match call {
             ApiCall::Bind { node, .. } => self.scheduler.world().node_name(*node).to_owned(),
             ApiCall::PatchStatus(StatusPatch {
-                condition: Some(ConditionChange::False { reason, message }),
+                condition: Some(ConditionChange::False { reason, message, .. }),
                 ..
             }) => format!("{}: {message}", reason.as_str()),
             other => panic!("a binding or a condition was expected: {other:?}"),

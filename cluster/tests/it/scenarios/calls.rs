@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{
-    Api, ApiError, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch, Reason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch,
+    Reason,
 };
 use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_volumes};
 use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
@@ -204,16 +205,20 @@ fn patch_status(
     scheduler: &Scheduler,
     patch: &StatusPatch,
 ) -> Result<(), ApiError> {
-    let (reason, message) = match &patch.condition {
-        Some(ConditionChange::False { reason, message }) => (reason.as_str(), message.as_ref()),
-        Some(ConditionChange::Withdraw) | None => ("", ""),
-    };
-    let condition = ConditionPatch { type_: "PodScheduled", status: ConditionStatus::False, reason, message };
+    const TYPE: &str = "PodScheduled";
+    let condition = patch.condition.as_ref().map(|change| match change {
+        ConditionChange::False { reason, message, .. } => ConditionEdit::Set(ConditionPatch {
+            type_: TYPE,
+            status: ConditionStatus::False,
+            reason: reason.as_str(),
+            message,
+        }),
+        ConditionChange::Withdraw => ConditionEdit::Remove { type_: TYPE, reason: "NotReadyForScheduling" },
+    });
     let nomination = match patch.nomination {
         points::Nomination::Keep => Nomination::Keep,
         points::Nomination::Clear => Nomination::Clear,
         points::Nomination::Node(node) => Nomination::Set(bridge.name_of(node, api, scheduler)),
     };
-    let condition = patch.condition.is_some().then_some(condition);
     api.patch_pod_status(PodStatusPatch { pod: patch.pod, condition, nomination, phase: None })
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::plugin::{
-    FilterPlugin, Normalization, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey, QueueSortPlugin,
-    Reads, ScorePlugin,
+    FilterPlugin, HeldBack, Normalization, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey,
+    QueueSortPlugin, Reads, ScorePlugin,
 };
 use schedlab_core::framework::points::{
     Action, Bind, BindPlugin, Change, ClusterEvent, EnqueueExtensions, EventResource, Failed, Handle, Permit,
@@ -199,9 +199,9 @@ impl Plugin for Scripted {
 }
 
 impl PreEnqueuePlugin for Scripted {
-    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<String> {
+    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<HeldBack> {
         self.note("pre-enqueue", class);
-        self.script().closed.map(str::to_owned)
+        self.script().closed.map(|reason| HeldBack::silently(reason.to_owned()))
     }
 }
 

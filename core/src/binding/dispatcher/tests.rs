@@ -10,6 +10,7 @@ fn patch(pod: u64, message: Option<&str>, nomination: Nomination) -> ApiCall {
     let condition = message.map(|text| ConditionChange::False {
         reason: ConditionReason::Unschedulable,
         message: Arc::from(text),
+        is_first: false,
     });
     ApiCall::PatchStatus(StatusPatch { pod: PodUid(pod), condition, nomination })
 }
@@ -46,6 +47,37 @@ fn a_later_patch_takes_up_an_earlier_one_that_waits() {
     assert_eq!(taken(&mut dispatcher), [patch(1, Some("new"), Nomination::Node(NodeId(3)))]);
     let expected = CallCounts { enqueued: 4, merged: 2, sent: 2, ..CallCounts::default() };
     assert_eq!(dispatcher.counts(), expected);
+}
+
+#[test]
+fn a_word_taken_back_before_it_was_sent_is_never_sent() {
+    let said = |message: &str, is_first| {
+        let reason = ConditionReason::NotReadyForScheduling;
+        Some(ConditionChange::False { reason, message: Arc::from(message), is_first })
+    };
+    let status = |condition| StatusPatch { pod: PodUid(1), condition, nomination: Nomination::Keep };
+    let withdraw = || Some(ConditionChange::Withdraw);
+    let cases = [
+        ("the first word", vec![said("a", true), withdraw()], None),
+        ("the first word, said anew", vec![said("a", true), said("b", false), withdraw()], None),
+        ("an earlier word stands", vec![said("b", false), withdraw()], Some(withdraw())),
+        ("taken back and said again", vec![withdraw(), said("c", true)], Some(said("c", false))),
+    ];
+    for (name, words, wanted) in cases {
+        let mut dispatcher = queued(1);
+        let first = dispatcher.enqueue(waits(9, "x")).expect("taken in");
+        let count = words.len() as u64;
+        for word in words {
+            dispatcher.enqueue(ApiCall::PatchStatus(status(word)));
+        }
+        taken(&mut dispatcher);
+        dispatcher.on_answer(first, Ok(()), 0);
+        let wanted: Vec<ApiCall> =
+            wanted.into_iter().map(|word| ApiCall::PatchStatus(status(word))).collect();
+        assert_eq!(taken(&mut dispatcher), wanted, "{name}");
+        assert_eq!(dispatcher.counts().merged, count - wanted.len() as u64, "{name}");
+        assert_eq!(dispatcher.is_empty(), wanted.is_empty(), "{name}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::class::PodClass;
 use crate::framework::extension_point::ExtensionPoint as At;
 use crate::framework::plugin::{
-    FilterPlugin, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey, QueueSortPlugin, Reads,
+    FilterPlugin, HeldBack, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey, QueueSortPlugin, Reads,
     ScorePlugin,
 };
 use crate::framework::points::{Bind, BindPlugin, Handle, Permit, PermitPlugin, PodRef};
@@ -52,7 +52,7 @@ impl Plugin for Fake {
 }
 
 impl PreEnqueuePlugin for Fake {
-    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<String> {
+    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<HeldBack> {
         None
     }
 }

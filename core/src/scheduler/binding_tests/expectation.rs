@@ -1,0 +1,218 @@
+//! KEP-5278, rule by rule: who writes `nominatedNodeName`, when, and who clears it.
+
+use super::*;
+
+/// The nomination as the scheduler knows it.
+fn nominated(lab: &Lab, uid: u64) -> Option<String> {
+    let pods = lab.scheduler.world().pods();
+    let node = pods.get(pods.find(PodUid(uid)).expect("known")).nominated()?;
+    Some(lab.scheduler.world().node_name(node).to_owned())
+}
+
+/// Somebody else nominates a pod.
+fn nominate(lab: &mut Lab, uid: u64, node: Option<&str>) {
+    let node = node.map(|name| lab.scheduler.node_id(name));
+    lab.scheduler.on_nomination(PodUid(uid), node, lab.now_ns);
+}
+
+fn announcing(announce: Announce) -> SchedulerSettings {
+    SchedulerSettings { announce, ..SchedulerSettings::default() }
+}
+
+#[test]
+fn the_node_is_announced_if_permit_waits_or_pre_bind_has_work() {
+    struct Case {
+        name: &'static str,
+        permit: Option<Permit>,
+        pre_flight: Option<PreFlight>,
+        is_announced: bool,
+    }
+    let wait = || Some(Permit::Wait { timeout_ns: SECOND });
+    let cases = [
+        Case { name: "nobody has work", permit: None, pre_flight: None, is_announced: false },
+        Case {
+            name: "Permit approves",
+            permit: Some(Permit::Approve),
+            pre_flight: None,
+            is_announced: false,
+        },
+        Case { name: "Permit waits", permit: wait(), pre_flight: None, is_announced: true },
+        Case { name: "PreBind has work", permit: None, pre_flight: Some(WORK), is_announced: true },
+        Case { name: "both", permit: wait(), pre_flight: Some(WORK), is_announced: true },
+    ];
+    for case in cases {
+        for is_on in [true, false] {
+            let gates =
+                FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
+            let mut lab = Lab::with(gates);
+            lab.first.set(|script| {
+                script.permit = case.permit.clone();
+                script.pre_flight = case.pre_flight.clone();
+            });
+            lab.pod(7, pod("1", 0));
+            let said = lab.run();
+            let is_announced = said.first().is_some_and(|call| call == "7 ~ n1");
+            assert_eq!(is_announced, case.is_announced && is_on, "{}, gate {is_on}: {said:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_variant_announces_every_pod_and_pays_twice_the_calls() {
+    for (announce, wanted) in [(Announce::Never, 1), (Announce::WhenNeeded, 1), (Announce::Always, 2)] {
+        for gates in [Lab::new(), Lab::queued()].map(|lab| *lab.scheduler.settings()) {
+            let mut lab = Lab::set(SchedulerSettings { announce, ..gates });
+            lab.pod(7, pod("1", 0));
+            let mut calls = lab.run();
+            while !lab.open.is_empty() {
+                lab.answer(Ok(()));
+                calls.extend(lab.run());
+            }
+            assert_eq!(calls.len(), wanted, "{announce:?}: {calls:?}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_announces_nobody() {
+    let mut lab = Lab::set(announcing(Announce::Never));
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+}
+
+#[test]
+fn another_choice_overwrites_the_nomination() {
+    let mut lab = Lab::new();
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("1", 0));
+    nominate(&mut lab, 7, Some("full"));
+    lab.scheduler.on_node(&node("full", "500m"), 0);
+    assert_eq!(lab.run(), ["7 ~ n1"]);
+    assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
+}
+
+#[test]
+fn preemption_overwrites_the_nomination() {
+    let mut lab = Lab::new();
+    lab.pod(1, pod("1", 0));
+    lab.run();
+    lab.answer(Ok(()));
+    lab.confirm(1, "n1");
+    lab.pod(7, pod("1", 9));
+    nominate(&mut lab, 7, Some("not there yet"));
+    let said = lab.run();
+    assert!(said.contains(&"1 x".to_owned()), "{said:?}");
+    assert!(said.iter().any(|call| call.starts_with("7 ~ n1")), "{said:?}");
+    assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_failed_cycle_clears_only_without_the_gate() {
+    for is_on in [true, false] {
+        let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
+        let mut lab = Lab::with(gates);
+        lab.pod(7, pod("5", 0));
+        nominate(&mut lab, 7, Some("n1"));
+        let said = lab.run();
+        assert_eq!(said.iter().any(|call| call.starts_with("7 ~:")), !is_on, "gate {is_on}: {said:?}");
+        assert_eq!(nominated(&lab, 7).is_some(), is_on);
+        let node = lab.scheduler.node_id("n1");
+        let held = lab.scheduler.world().nominations().on(node).len();
+        assert_eq!(held, usize::from(is_on), "the nominator says what the API says");
+    }
+}
+
+#[test]
+fn a_failed_binding_keeps_the_nomination() {
+    let mut lab = Lab::new();
+    lab.second.set(|script| {
+        script.pre_flight = Some(WORK);
+        script.pre_bind = vec![PreBindStep::Refuse(Refusal::error("the disk is gone"))];
+    });
+    lab.pod(7, pod("1", 0));
+    assert_eq!(lab.run(), ["7 ~ n1"]);
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), ["7: the disk is gone"], "no word about the nomination");
+    assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
+}
+
+#[test]
+fn the_binding_ends_the_nomination_without_a_call() {
+    let mut lab = Lab::new();
+    lab.pod(7, pod("1", 0));
+    nominate(&mut lab, 7, Some("n1"));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.answer(Ok(()));
+    lab.confirm(7, "n1");
+    assert_eq!(nominated(&lab, 7), None);
+    assert!(lab.scheduler.world().nominations().is_empty());
+    assert_eq!(lab.run(), [""; 0]);
+}
+
+#[test]
+fn an_external_nomination_holds_room_against_equals_and_lower_only() {
+    for (priority, fits) in [(4, false), (5, false), (6, true)] {
+        let mut lab = Lab::new();
+        lab.first.set(|script| script.closed = Some(""));
+        lab.pod(7, pod("1", 5));
+        lab.first.set(|script| script.closed = None);
+        nominate(&mut lab, 7, Some("n1"));
+        lab.pod(8, pod("1", priority));
+        let said = lab.run();
+        assert_eq!(said.first().is_some_and(|call| call == "8 -> n1"), fits, "priority {priority}: {said:?}");
+    }
+}
+
+#[test]
+fn a_pod_nominated_to_a_node_that_comes_later_gets_it_before_its_equals() {
+    let mut lab = Lab::new();
+    lab.pod(8, pod("2", 5));
+    lab.pod(7, pod("2", 5));
+    nominate(&mut lab, 7, Some("new"));
+    lab.run();
+    lab.answer_all(Ok(()));
+    assert_eq!(nominated(&lab, 7).as_deref(), Some("new"), "a failure does not clear it");
+    lab.scheduler.on_node(&node("new", "2"), 0);
+    lab.pass(10 * SECOND);
+    let said = lab.run();
+    let bound: Vec<&String> = said.iter().filter(|call| call.contains("->")).collect();
+    assert_eq!(bound, ["7 -> new"], "{said:?}");
+}
+
+#[test]
+fn a_nomination_to_a_node_that_never_comes_leaks_nothing() {
+    let mut lab = Lab::new();
+    for uid in 0..50 {
+        lab.pod(uid, pod("2", 0));
+        nominate(&mut lab, uid, Some(&format!("ghost-{uid}")));
+    }
+    lab.run();
+    assert_eq!(lab.scheduler.world().nominations().len(), 50);
+    (0..50).for_each(|uid| lab.scheduler.on_pod_removed(PodUid(uid), 0));
+    assert!(lab.scheduler.world().nominations().is_empty());
+}
+
+#[test]
+fn a_nomination_its_owner_changes_or_clears_is_followed() {
+    let mut lab = Lab::new();
+    lab.pod(7, pod("5", 0));
+    for node in [Some("a"), Some("b"), None, Some("c")] {
+        nominate(&mut lab, 7, node);
+        assert_eq!(nominated(&lab, 7).as_deref(), node);
+        let held = lab.scheduler.world().nominations().len();
+        assert_eq!(held, usize::from(node.is_some()));
+    }
+}
+
+#[test]
+fn a_scheduler_that_starts_anew_resumes_the_nominated_placement() {
+    let mut lab = Lab::new();
+    for name in ["n2", "n3", "n4"] {
+        lab.scheduler.on_node(&node(name, "1"), 0);
+    }
+    // What the watch tells a scheduler that knows nothing: a pod, and where it was going.
+    lab.pod(7, pod("1", 0));
+    nominate(&mut lab, 7, Some("n3"));
+    assert_eq!(lab.run(), ["7 -> n3"]);
+}

@@ -1,0 +1,178 @@
+//! Figures: a table with a row a variant, and where each stands against the base.
+
+use maud::{Markup, html};
+use schedlab_workloads::results::{
+    Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue, RunResult,
+};
+
+use super::scale::LogScale;
+use crate::format;
+
+/// A section a figure.
+pub(super) fn sections(run: &RunResult) -> Markup {
+    html! {
+        @for figure in &run.figures { (section(figure)) }
+    }
+}
+
+/// The run in one sentence, when it has figures and no workloads.
+pub(super) fn headline(run: &RunResult) -> Markup {
+    html! {
+        h1 {
+            (format::counted(run.figures.len() as u64, "figure")) ": "
+            @for (at, figure) in run.figures.iter().enumerate() {
+                @if 0 < at { ", " }
+                a href={ "#" (figure.name) } { (figure.title.to_lowercase()) }
+            }
+            "."
+        }
+    }
+}
+
+fn section(figure: &Figure) -> Markup {
+    let id = format!("{}-title", figure.name);
+    let scale = ratio_scale(figure);
+    html! {
+        section.figure id=(figure.name) aria-labelledby=(id) {
+            h2 id=(id) { (figure.title) }
+            p.note.about { (figure.about) }
+            div.wide tabindex="0" role="region" aria-label=(figure.title) {
+                table.plain.figure {
+                    caption.sr { (figure.title) ", one row a variant" }
+                    (head(figure))
+                    @for rows in figure.rows.chunk_by(|one, other| one.point == other.point) {
+                        (point(figure, rows, scale))
+                    }
+                }
+            }
+            p.note {
+                "Medians of " (runs(figure)) " a variant, which ran in turns (" (figure.rounds)
+                " rounds, there and back). In brackets the interval that holds the value with 95 % confidence, by "
+                "the bootstrap over rounds; \u{201c}more\u{201d} and \u{201c}times\u{201d} are against \u{201c}" (figure.base)
+                "\u{201d} at the same point. "
+                @if figure.metrics.iter().any(|metric| charted(*metric)) {
+                    "The track shows the last column with its interval; the line in it is 1."
+                }
+            }
+        }
+    }
+}
+
+fn runs(figure: &Figure) -> String {
+    let runs = figure.rows.iter().map(|row| row.runs).max().unwrap_or(0);
+    format::counted(u64::from(runs), "run")
+}
+
+fn head(figure: &Figure) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for axis in &figure.axes { th scope="col" { (axis) } }
+                th scope="col" { "variant" }
+                @for metric in &figure.metrics {
+                    th.num scope="col" { (metric.title()) }
+                    @match metric.comparison() {
+                        Comparison::None => {}
+                        Comparison::Extra => { th scope="col" { "more" } }
+                        Comparison::Ratio => { th scope="col" { "times" } }
+                    }
+                }
+                @if figure.metrics.last().is_some_and(|metric| charted(*metric)) {
+                    th.track scope="col" { span.sr { "Against the base" } }
+                }
+            }
+        }
+    }
+}
+
+fn point(figure: &Figure, rows: &[FigureRow], scale: LogScale) -> Markup {
+    html! {
+        tbody {
+            @for (at, row) in rows.iter().enumerate() {
+                tr {
+                    @if at == 0 {
+                        @for value in &row.point {
+                            th.point scope="rowgroup" rowspan=(rows.len()) { (value) }
+                        }
+                    }
+                    th.variant scope="row" { (row.variant) }
+                    @for &metric in &figure.metrics { (value_cells(metric, row.values.get(&metric))) }
+                    @if let Some(metric) = figure.metrics.last().copied().filter(|metric| charted(*metric)) {
+                        td.track { (track(row.values.get(&metric).and_then(|value| value.ratio), scale)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn value_cells(metric: FigureMetric, value: Option<&FigureValue>) -> Markup {
+    html! {
+        td.num { @if let Some(value) = value { (number(metric, value.median.value)) } @else { "\u{2013}" } }
+        @match metric.comparison() {
+            Comparison::None => {}
+            Comparison::Extra => {
+                td.interval { @if let Some(extra) = value.and_then(|value| value.extra) { (more(metric, extra)) } }
+            }
+            Comparison::Ratio => {
+                td.interval { @if let Some(ratio) = value.and_then(|value| value.ratio) { (times(ratio)) } }
+            }
+        }
+    }
+}
+
+fn more(metric: FigureMetric, extra: Estimate) -> Markup {
+    let signed = |value: f64| {
+        let sign = if value < 0.0 { "\u{2212}" } else { "+" };
+        format!("{sign}{}", number(metric, value.abs()))
+    };
+    html! {
+        (signed(extra.value))
+        @if !extra.is_exact() { " " span.muted { "[" (signed(extra.low)) ", " (signed(extra.high)) "]" } }
+    }
+}
+
+fn times(ratio: Estimate) -> Markup {
+    html! {
+        (format!("{:.2}", ratio.value))
+        @if !ratio.is_exact() { " " span.muted { (format!("[{:.2}, {:.2}]", ratio.low, ratio.high)) } }
+    }
+}
+
+fn number(metric: FigureMetric, value: f64) -> String {
+    match metric {
+        _ if metric.is_time() => format::micros(value),
+        FigureMetric::Throughput => format::rate(value),
+        FigureMetric::Patches | FigureMetric::Events | FigureMetric::Repeated => {
+            format::thousands(value.round() as u64)
+        }
+        _ if 100.0 <= value => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Only what a variant may multiply is drawn.
+fn charted(metric: FigureMetric) -> bool {
+    metric.comparison() == Comparison::Ratio || metric == FigureMetric::CycleMedian
+}
+
+fn ratio_scale(figure: &Figure) -> LogScale {
+    let last = figure.metrics.last();
+    let ratios = figure.rows.iter().filter_map(|row| row.values.get(last?)?.ratio);
+    let ends: Vec<f64> = ratios.flat_map(|ratio| [ratio.low, ratio.high]).collect();
+    LogScale::around(ends.into_iter().chain([0.5, 2.0]))
+}
+
+/// A ratio with its interval, on the axis that all rows share.
+fn track(ratio: Option<Estimate>, scale: LogScale) -> Markup {
+    let x = |value: f64| format!("{:.2}%", scale.percent(value));
+    html! {
+        svg.track width="100%" height="18" aria-hidden="true" {
+            line.mean x1=(x(1.0)) x2=(x(1.0)) y1="0" y2="18" {}
+            @if let Some(Estimate { value, low, high }) = ratio {
+                line.lead.good x1=(x(low)) x2=(x(high)) y1="9" y2="9" {}
+                circle.dot.good cx=(x(value)) cy="9" r="4" {}
+            }
+        }
+    }
+}

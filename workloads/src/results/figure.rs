@@ -1,0 +1,186 @@
+//! Figures: variants of workloads that ran in turns, each against the first, with intervals.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What was compared, and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Short name, as `extra-patch`.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// What it shows, in a few sentences.
+    pub about: String,
+    /// The variant that the others are compared with.
+    pub base: String,
+    /// What the points differ in.
+    pub axes: Vec<String>,
+    /// What was measured, in the order to show it.
+    pub metrics: Vec<FigureMetric>,
+    /// Rounds; in each, every variant ran twice.
+    pub rounds: u32,
+    /// One for each variant at each point, in the order they are shown.
+    pub rows: Vec<FigureRow>,
+}
+
+/// A variant at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureRow {
+    /// A value for each axis.
+    pub point: Vec<String>,
+    /// The variant.
+    pub variant: String,
+    /// How often it ran.
+    pub runs: u32,
+    /// What was measured.
+    pub values: BTreeMap<FigureMetric, FigureValue>,
+}
+
+/// A metric of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureValue {
+    /// The median over the runs.
+    pub median: Estimate,
+    /// What it is more than the base at the same point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Estimate>,
+    /// Divided by the base at the same point, where neither is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Estimate>,
+}
+
+/// A value and the interval that holds it with 95 % confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Every run said the same: there is no interval to speak of.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.high - self.low <= self.value.abs() * 1e-9
+    }
+}
+
+/// What a figure measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureMetric {
+    /// Nodes looked at for a pod.
+    Evaluated,
+    /// The same, divided by the ways they are looked at in parallel.
+    Iterations,
+    /// All nodes divided by the ways: what KEP-5278 reckons with.
+    KepIterations,
+    /// Median time of a scheduling cycle.
+    CycleMedian,
+    /// `POST pods/binding` per scheduled pod.
+    BindingCalls,
+    /// `PATCH pods/status` per scheduled pod.
+    PatchCalls,
+    /// `PATCH pods/status` in all.
+    Patches,
+    /// Events written.
+    Events,
+    /// Statuses not written because they said so already.
+    Repeated,
+    /// Pods bound a second.
+    Throughput,
+    /// Median time from a pod's creation to its binding.
+    EndToEnd,
+}
+
+impl FigureMetric {
+    /// Every metric.
+    pub const ALL: [FigureMetric; 11] = [
+        FigureMetric::Evaluated,
+        FigureMetric::Iterations,
+        FigureMetric::KepIterations,
+        FigureMetric::CycleMedian,
+        FigureMetric::BindingCalls,
+        FigureMetric::PatchCalls,
+        FigureMetric::Patches,
+        FigureMetric::Events,
+        FigureMetric::Repeated,
+        FigureMetric::Throughput,
+        FigureMetric::EndToEnd,
+    ];
+
+    /// As a variants file writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FigureMetric::Evaluated => "evaluated",
+            FigureMetric::Iterations => "iterations",
+            FigureMetric::KepIterations => "kepIterations",
+            FigureMetric::CycleMedian => "cycleMedian",
+            FigureMetric::BindingCalls => "bindingCalls",
+            FigureMetric::PatchCalls => "patchCalls",
+            FigureMetric::Patches => "patches",
+            FigureMetric::Events => "events",
+            FigureMetric::Repeated => "repeated",
+            FigureMetric::Throughput => "throughput",
+            FigureMetric::EndToEnd => "endToEnd",
+        }
+    }
+
+    /// A column's heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            FigureMetric::Evaluated => "nodes/pod",
+            FigureMetric::Iterations => "iterations",
+            FigureMetric::KepIterations => "KEP's",
+            FigureMetric::CycleMedian => "cycle p50",
+            FigureMetric::BindingCalls => "POST/pod",
+            FigureMetric::PatchCalls => "PATCH/pod",
+            FigureMetric::Patches => "PATCH",
+            FigureMetric::Events => "events",
+            FigureMetric::Repeated => "not repeated",
+            FigureMetric::Throughput => "pods/s",
+            FigureMetric::EndToEnd => "e2e p50",
+        }
+    }
+
+    /// How a variant is compared with the base.
+    #[must_use]
+    pub fn comparison(self) -> Comparison {
+        match self {
+            FigureMetric::Iterations
+            | FigureMetric::KepIterations
+            | FigureMetric::BindingCalls
+            | FigureMetric::Events
+            | FigureMetric::Repeated => Comparison::None,
+            FigureMetric::Throughput | FigureMetric::EndToEnd => Comparison::Ratio,
+            FigureMetric::Evaluated
+            | FigureMetric::CycleMedian
+            | FigureMetric::PatchCalls
+            | FigureMetric::Patches => Comparison::Extra,
+        }
+    }
+
+    /// It is a time, in microseconds.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        matches!(self, FigureMetric::CycleMedian | FigureMetric::EndToEnd)
+    }
+}
+
+/// What is said of a variant beside the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Nothing.
+    None,
+    /// How much more.
+    Extra,
+    /// How many times.
+    Ratio,
+}

@@ -1,0 +1,186 @@
+//! Studies: variants of workloads that run in turns, what upstream's schema has no words for.
+//!
+//! A file `variants.yaml` beside a `performance-config.yaml` lists them:
+//!
+//! ```yaml
+//! - name: extra-patch            # short name of the figure
+//!   title: Extra PATCH
+//!   about: What it shows.
+//!   rounds: 5                    # in each, every variant runs twice
+//!   flags: --threads 1           # of `schedlab run`, for all
+//!   metrics: [throughput]
+//!   axes:                        # every combination of values is a point of the figure
+//!   - name: latency
+//!     values: [{name: 5 ms, flags: --api-latency 5ms}]
+//!   variants:                    # the first one is the base
+//!   - {name: never, testCase: PreBindWork, workload: 100Nodes, flags: --nominate never}
+//! ```
+//!
+//! A value of an axis and a variant may each name the test case, the workload in it, and flags; what
+//! comes later wins.
+
+use crate::results::FigureMetric;
+use crate::schema::{SchemaError, SchemaProblem};
+use crate::yaml::{self, Fields, Node, Value};
+
+/// The name a file of studies has.
+pub const STUDY_FILE_NAME: &str = "variants.yaml";
+
+/// Variants to run in turns, and what to measure of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Study {
+    /// Short name.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// Rounds.
+    pub rounds: u32,
+    /// Flags of all runs.
+    pub flags: String,
+    /// What to measure.
+    pub metrics: Vec<FigureMetric>,
+    /// What the points differ in.
+    pub axes: Vec<Axis>,
+    /// What is compared; the first is the base.
+    pub variants: Vec<Part>,
+}
+
+/// What points differ in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<Part>,
+}
+
+/// A value of an axis, or a variant: what it sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// As it is shown.
+    pub name: String,
+    /// The test case.
+    pub test_case: Option<String>,
+    /// The workload in the test case.
+    pub workload: Option<String>,
+    /// Flags of `schedlab run`.
+    pub flags: String,
+}
+
+/// A variant at a point: what is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// A value for each axis.
+    pub point: Vec<String>,
+    /// The variant.
+    pub variant: String,
+    /// `TestCase/Workload`.
+    pub workload: String,
+    /// Flags of `schedlab run`, all of them.
+    pub flags: String,
+}
+
+impl Study {
+    /// The points in the order to show them, each with its variants.
+    #[must_use]
+    pub fn points(&self) -> Vec<Vec<Cell>> {
+        let mut points: Vec<Vec<&Part>> = vec![Vec::new()];
+        for axis in &self.axes {
+            points = points
+                .iter()
+                .flat_map(|point| axis.values.iter().map(|value| [point.as_slice(), &[value]].concat()))
+                .collect();
+        }
+        points
+            .iter()
+            .map(|point| self.variants.iter().map(|variant| self.cell(point, variant)).collect())
+            .collect()
+    }
+
+    fn cell(&self, point: &[&Part], variant: &Part) -> Cell {
+        let parts = || point.iter().copied().chain([variant]);
+        let last = |pick: fn(&Part) -> Option<&String>| parts().filter_map(pick).next_back().cloned();
+        let test_case = last(|part| part.test_case.as_ref()).unwrap_or_default();
+        let workload = last(|part| part.workload.as_ref()).unwrap_or_default();
+        let flags: Vec<&str> = std::iter::once(self.flags.as_str())
+            .chain(parts().map(|part| part.flags.as_str()))
+            .filter(|flags| !flags.is_empty())
+            .collect();
+        Cell {
+            point: point.iter().map(|part| part.name.clone()).collect(),
+            variant: variant.name.clone(),
+            workload: format!("{test_case}/{workload}"),
+            flags: flags.join(" "),
+        }
+    }
+}
+
+/// Reads a file of studies.
+pub fn parse_studies(file: &str, text: &str) -> Result<Vec<Study>, SchemaError> {
+    let root = yaml::parse(text).map_err(|error| {
+        SchemaError::new(file, error.at, SchemaProblem::Syntax { message: error.message })
+    })?;
+    let Value::Sequence(nodes) = &root.value else {
+        let problem = SchemaProblem::WrongType {
+            field: "value".into(),
+            holder: "the file".into(),
+            found: root.kind().into(),
+            expected: "a list of studies",
+        };
+        return Err(SchemaError::new(file, root.at, problem));
+    };
+    nodes.iter().map(|node| study(file, node)).collect()
+}
+
+fn study(file: &str, node: &Node) -> Result<Study, SchemaError> {
+    const FIELDS: &[&str] = &["name", "title", "about", "rounds", "flags", "metrics", "axes", "variants"];
+    let mut fields = Fields::read_exact(file, "a study", node, FIELDS)?;
+    let name = fields.required_string("name", "give the study a name")?;
+    fields.rename(format!("study {name}"));
+    let rounds = fields.integer("rounds")?.unwrap_or(5);
+    let metric = |written: &String| {
+        let found = FigureMetric::ALL.into_iter().find(|metric| metric.name() == written);
+        found.ok_or_else(|| {
+            let names = FigureMetric::ALL.map(FigureMetric::name);
+            fields.bad_value("metrics", written, format!("it must be one of {}", names.join(", ")))
+        })
+    };
+    let metrics = fields.strings("metrics")?.iter().map(metric).collect::<Result<Vec<_>, _>>()?;
+    let variants =
+        fields.list("variants")?.iter().map(|node| part(file, node)).collect::<Result<Vec<_>, _>>()?;
+    if variants.len() < 2 {
+        return Err(fields.missing("variants", "list at least two; the first is the base of the others"));
+    }
+    Ok(Study {
+        title: fields.string("title")?.unwrap_or_else(|| name.clone()),
+        about: fields.string("about")?.unwrap_or_default(),
+        rounds: u32::try_from(rounds.clamp(1, 10_000)).unwrap_or(1),
+        flags: fields.string("flags")?.unwrap_or_default(),
+        axes: fields.list("axes")?.iter().map(|node| axis(file, node)).collect::<Result<_, _>>()?,
+        name,
+        metrics,
+        variants,
+    })
+}
+
+fn axis(file: &str, node: &Node) -> Result<Axis, SchemaError> {
+    let fields = Fields::read_exact(file, "an axis", node, &["name", "values"])?;
+    let values = fields.list("values")?.iter().map(|node| part(file, node)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Axis { name: fields.required_string("name", "say what the points differ in")?, values })
+}
+
+fn part(file: &str, node: &Node) -> Result<Part, SchemaError> {
+    const FIELDS: &[&str] = &["name", "testCase", "workload", "flags"];
+    let fields = Fields::read_exact(file, "a variant or a value of an axis", node, FIELDS)?;
+    Ok(Part {
+        name: fields.required_string("name", "say how it is shown")?,
+        test_case: fields.string("testCase")?,
+        workload: fields.string("workload")?,
+        flags: fields.string("flags")?.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
