@@ -9,9 +9,10 @@
 //!          Assumed ──watch confirms──▶ Bound
 //! ```
 
-use rustc_hash::FxHashMap;
+mod uid_index;
 
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use uid_index::UidIndex;
 
 /// How far a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl PodRow {
 pub struct PodTable {
     rows: Vec<PodRow>,
     free: Vec<PodId>,
-    by_uid: FxHashMap<PodUid, PodId>,
+    by_uid: UidIndex,
     /// First pod of each node, by node id.
     heads: Vec<u32>,
 }
@@ -119,15 +120,16 @@ impl PodTable {
                 PodId(u32::try_from(self.rows.len() - 1).expect("fewer than 2^32 pods"))
             }
         };
-        let known = self.by_uid.insert(uid, id);
-        assert!(known.is_none(), "a pod is inserted once");
+        assert!(self.find(uid).is_none(), "a pod is inserted once");
+        self.by_uid.insert(uid, id);
         id
     }
 
     /// The row of a pod the API speaks of.
+    #[inline]
     #[must_use]
     pub fn find(&self, uid: PodUid) -> Option<PodId> {
-        self.by_uid.get(&uid).copied()
+        self.by_uid.get(uid)
     }
 
     /// A pod's row.
@@ -147,7 +149,7 @@ impl PodTable {
     pub fn remove(&mut self, id: PodId) {
         let row = self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is taken off its node before it is forgotten");
-        self.by_uid.remove(&row.uid);
+        self.by_uid.remove(row.uid);
         self.free.push(id);
     }
 
@@ -160,7 +162,7 @@ impl PodTable {
     /// No pod is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_uid.is_empty()
+        self.by_uid.len() == 0
     }
 
     /// Makes room for the list of a node.
@@ -213,16 +215,15 @@ impl PodTable {
 
     /// All pods, in row order.
     pub fn ids(&self) -> impl Iterator<Item = PodId> + '_ {
-        let is_live = |id: &PodId| self.by_uid.get(&self.rows[id.index()].uid) == Some(id);
+        let is_live = |id: &PodId| self.find(self.rows[id.index()].uid) == Some(*id);
         (0..self.rows.len()).map(|at| PodId(u32::try_from(at).expect("rows fit u32"))).filter(is_live)
     }
 
     /// Bytes held for pods.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let index_entry = size_of::<(PodUid, PodId)>() + 1;
         self.rows.capacity() * size_of::<PodRow>()
-            + self.by_uid.capacity() * index_entry
+            + self.by_uid.memory_bytes()
             + (self.free.capacity() + self.heads.capacity()) * size_of::<u32>()
     }
 }

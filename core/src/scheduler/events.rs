@@ -108,19 +108,20 @@ impl Scheduler {
     /// A pod was added or changed.
     pub fn on_pod(&mut self, update: PodUpdate, now_ns: u64) {
         self.see(now_ns);
-        match self.world.pods().find(update.uid) {
+        let pod = match self.world.pods().find(update.uid) {
             None => self.add_pod(update),
-            Some(pod) => self.update_pod(pod, update),
-        }
-        if let Some(pod) = self.world.pods().find(update.uid) {
-            let row = self.world.pods_mut().get_mut(pod);
-            row.started_s = update.started_s.unwrap_or(i64::MAX);
-            row.is_preempted = update.is_preempted;
-        }
+            Some(pod) => {
+                self.update_pod(pod, update);
+                pod
+            }
+        };
+        let row = self.world.pods_mut().get_mut(pod);
+        row.started_s = update.started_s.unwrap_or(i64::MAX);
+        row.is_preempted = update.is_preempted;
         self.serve_requests();
     }
 
-    fn add_pod(&mut self, update: PodUpdate) {
+    fn add_pod(&mut self, update: PodUpdate) -> PodId {
         let profile = self.profile_of(update.class);
         let state = match (update.node, profile) {
             (Some(_), _) => PodState::Bound,
@@ -135,6 +136,7 @@ impl Scheduler {
         } else if state == PodState::Pending {
             self.enqueue(pod);
         }
+        pod
     }
 
     /// Puts a pod that is ours into the queue.
