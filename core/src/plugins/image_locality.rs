@@ -14,6 +14,9 @@ const MIN_THRESHOLD_BYTES: i64 = 23 * MIB;
 /// At this sum per image a node scores 100.
 const MAX_THRESHOLD_BYTES: i64 = 1000 * MIB;
 
+/// A power of two, so that a set's place is its last bits.
+const SETS_REMEMBERED: usize = 8;
+
 /// Scores nodes by the images they already have.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageLocality;
@@ -81,13 +84,16 @@ impl ScorePlugin for ImageLocality {
 
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {
         let sets = &world.nodes().columns().image_set;
-        let mut last = (NO_IMAGES, Self::score_set(world, class, NO_IMAGES));
+        let without = Self::score_set(world, class, NO_IMAGES);
+        // Nodes carry few distinct sets: the last ones are remembered, each in a place of its own.
+        let mut last = [(NO_IMAGES, without); SETS_REMEMBERED];
         for (&row, score) in rows.iter().zip(scores) {
             let set = sets[row as usize];
-            if set != last.0 {
-                last = (set, Self::score_set(world, class, set));
+            let known = &mut last[set.index() % SETS_REMEMBERED];
+            if set != known.0 {
+                *known = (set, Self::score_set(world, class, set));
             }
-            *score = last.1;
+            *score = known.1;
         }
     }
 }

@@ -143,25 +143,27 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
             return;
         }
         let (cpu, memory) = (class.balanced.cpu_milli, class.balanced.memory_bytes);
+        let (cpu_used, cpu_all) = (&columns.requested_cpu_milli, &columns.allocatable_cpu_milli);
+        let (memory_used, memory_all) = (&columns.requested_memory_bytes, &columns.allocatable_memory_bytes);
+        // Said once, so that a row is checked against one length, not against four.
+        let node_count = cpu_all.len();
+        assert_eq!(cpu_used.len(), node_count);
+        assert_eq!(memory_used.len(), node_count);
+        assert_eq!(memory_all.len(), node_count);
         for (&row, score) in rows.iter().zip(scores) {
             let row = row as usize;
-            let cpu_allocatable = columns.allocatable_cpu_milli[row];
-            let memory_allocatable = columns.allocatable_memory_bytes[row];
+            let (cpu_all, memory_all) = (cpu_all[row], memory_all[row]);
             // With fewer than two resources there is nothing to balance.
-            *score = if cpu_allocatable == 0 || memory_allocatable == 0 {
+            *score = if cpu_all == 0 || memory_all == 0 {
                 improvement(MAX_NODE_SCORE, MAX_NODE_SCORE)
             } else {
-                let cpu_used = columns.requested_cpu_milli[row];
-                let memory_used = columns.requested_memory_bytes[row];
+                let (cpu_used, memory_used) = (cpu_used[row], memory_used[row]);
                 improvement(
                     evenness_of_two(
-                        fraction(cpu_used + cpu, cpu_allocatable),
-                        fraction(memory_used + memory, memory_allocatable),
+                        fraction(cpu_used + cpu, cpu_all),
+                        fraction(memory_used + memory, memory_all),
                     ),
-                    evenness_of_two(
-                        fraction(cpu_used, cpu_allocatable),
-                        fraction(memory_used, memory_allocatable),
-                    ),
+                    evenness_of_two(fraction(cpu_used, cpu_all), fraction(memory_used, memory_all)),
                 )
             };
         }

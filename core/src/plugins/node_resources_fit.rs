@@ -144,6 +144,33 @@ impl NodeResourcesFit {
         }
     }
 
+    /// What Filter says of one row.
+    #[inline]
+    fn has_room(&self, world: &World, class: &PodClass, row: usize) -> bool {
+        let columns = world.nodes().columns();
+        let want = &class.pending;
+        let fits = |amount: i64, allocatable: &[i64], requested: &[i64]| {
+            amount <= 0 || amount <= allocatable[row] - requested[row]
+        };
+        fits(1, &columns.allocatable_pods, &columns.pod_count)
+            && (class.asks_for_nothing()
+                || fits(want.cpu_milli, &columns.allocatable_cpu_milli, &columns.requested_cpu_milli)
+                    && fits(
+                        want.memory_bytes,
+                        &columns.allocatable_memory_bytes,
+                        &columns.requested_memory_bytes,
+                    )
+                    && fits(
+                        want.ephemeral_bytes,
+                        &columns.allocatable_ephemeral_bytes,
+                        &columns.requested_ephemeral_bytes,
+                    )
+                    && self.wanted_scalars(world, class).all(|(id, amount)| {
+                        let room = |(allocatable, requested)| fits(amount, allocatable, requested);
+                        columns.scalar_slices(id).is_some_and(room)
+                    }))
+    }
+
     fn is_default_strategy(&self) -> bool {
         self.strategy == Strategy::LeastAllocated
             && self.resources == [(ResourceKind::Cpu, 1), (ResourceKind::Memory, 1)]
@@ -175,6 +202,16 @@ impl FilterPlugin for NodeResourcesFit {
 
     fn filter(&self, world: &World, class: &PodClass, first_word: usize, words: &mut [u64]) {
         let columns = world.nodes().columns();
+        // One row that changed, as in most cycles.
+        if let [word] = words
+            && word.is_power_of_two()
+        {
+            let row = first_word * WORD_BITS + word.trailing_zeros() as usize;
+            if !self.has_room(world, class, row) {
+                *word = 0;
+            }
+            return;
+        }
         keep_with_room(&columns.allocatable_pods, &columns.pod_count, 1, first_word, words);
         if class.asks_for_nothing() {
             return;
@@ -273,14 +310,17 @@ impl ScorePlugin for NodeResourcesFit {
             return;
         }
         let (cpu, memory) = (class.scored.cpu_milli, class.scored.memory_bytes);
+        let (cpu_used, cpu_all) = (&columns.nonzero_cpu_milli, &columns.allocatable_cpu_milli);
+        let (memory_used, memory_all) = (&columns.nonzero_memory_bytes, &columns.allocatable_memory_bytes);
+        // Said once, so that a row is checked against one length, not against four.
+        let node_count = cpu_all.len();
+        assert_eq!(cpu_used.len(), node_count);
+        assert_eq!(memory_used.len(), node_count);
+        assert_eq!(memory_all.len(), node_count);
         for (&row, score) in rows.iter().zip(scores) {
             let row = row as usize;
-            let (cpu_score, has_cpu) =
-                default_share(columns.nonzero_cpu_milli[row] + cpu, columns.allocatable_cpu_milli[row]);
-            let (memory_score, has_memory) = default_share(
-                columns.nonzero_memory_bytes[row] + memory,
-                columns.allocatable_memory_bytes[row],
-            );
+            let (cpu_score, has_cpu) = default_share(cpu_used[row] + cpu, cpu_all[row]);
+            let (memory_score, has_memory) = default_share(memory_used[row] + memory, memory_all[row]);
             *score = match has_cpu + has_memory {
                 2 => (cpu_score + memory_score) / 2,
                 _ => cpu_score + memory_score,
