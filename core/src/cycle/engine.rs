@@ -6,12 +6,13 @@ mod preempting;
 use std::sync::Arc;
 
 use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
-use crate::cycle::entry::{Entry, Scratch, best_of, run_filters};
+use crate::cycle::entry::{Entry, Scratch, run_filters};
 use crate::cycle::plan::{Plan, Scope, outside_reason};
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::cycle::verdict::{FirstRejection, Question, Reserved};
+use crate::cycle::word::{Word, WordBest, known_run};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extend::{Extender, Extenders, Verb};
 use crate::framework::plugin::normalized;
@@ -21,7 +22,7 @@ use crate::ids::{ClassId, NodeId, PodUid};
 use crate::mutants::Mutants;
 use crate::nominations::TryNominated;
 use crate::preemption::DryRun;
-use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
+use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, nth_bit, word_count};
 use crate::world::World;
 
 /// Whether verdicts and scores are kept between cycles.
@@ -149,6 +150,8 @@ pub struct Engine {
     scratch: Scratch,
     /// The feasible rows found, as (word, bits) in rotation order.
     sample: Vec<(u32, u64)>,
+    /// The best of each word of the sample.
+    parts: Vec<(u32, WordBest)>,
     rows: Vec<u32>,
     totals: Vec<i64>,
     /// Of the pod at hand.
@@ -173,6 +176,7 @@ impl Engine {
             tick: 0,
             scratch: Scratch::default(),
             sample: Vec::new(),
+            parts: Vec::new(),
             rows: Vec::new(),
             totals: Vec::new(),
             reserved: Reserved::default(),
@@ -235,9 +239,6 @@ impl Engine {
             return Decision::Unschedulable(Arc::default());
         }
         self.entries[at].refresh(world, profile);
-        if self.settings.class_cache == ClassCache::Off {
-            self.entries[at].forget_rows();
-        }
         world.scan_pods(pending.class);
         self.reserved.find(world, pending);
         probe.mark(Mark::PreFilter);
@@ -286,7 +287,7 @@ impl Engine {
         let at = if known != NO_ENTRY {
             known as usize
         } else if self.entries.len() < ENTRIES_MAX {
-            self.entries.push(Entry::default());
+            self.entries.push(Entry::new(self.settings.class_cache));
             self.entries.len() - 1
         } else {
             let oldest = (0..self.entries.len()).min_by_key(|&at| self.entries[at].last_used);
@@ -351,66 +352,58 @@ impl Engine {
         self.sample.clear();
         // All at once: how much of it a cycle needs varies, and no cycle is to allocate later.
         self.sample.reserve(word_count(node_count) + 2);
+        self.parts.reserve((word_count(node_count) + 2).saturating_sub(self.parts.len()));
         self.rows.reserve(wanted.saturating_sub(self.rows.len()));
         self.totals.reserve(wanted.saturating_sub(self.totals.len()));
         self.scratch.scores.reserve(wanted.saturating_sub(self.scratch.scores.len()));
+        let Engine { entries, dispatch, scratch, sample, reserved, .. } = self;
+        let entry = &mut entries[at];
+        let reserved = reserved.rows();
+        let is_asked_now = !entry.plan.live_filters.is_empty() || reserved.is_some();
         let mut found = 0;
         let mut evaluated = 0;
         for (low, high) in [(start, node_count), (0, start)] {
             let mut word = low / WORD_BITS;
             while word * WORD_BITS < high {
-                // As many words as would do if every node fitted: never more work than needed.
-                let ahead = (wanted - found).div_ceil(WORD_BITS).max(1);
-                let until = high.div_ceil(WORD_BITS).min(word + ahead);
-                let Engine { entries, dispatch, scratch, .. } = self;
-                entries[at].ensure_known(world, profile, (word, until), dispatch, scratch);
-                for word in word..until {
-                    let bits =
-                        self.feasible_bits(at, world, profile, word, pending) & segment(word, low, high);
-                    let count = bits.count_ones() as usize;
-                    let first = (word * WORD_BITS).max(low);
-                    let word_id = u32::try_from(word).expect("words fit u32");
-                    if found + count >= wanted {
-                        let taken = lowest_bits(bits, u32::try_from(wanted - found).expect("at most 64"));
-                        self.sample.push((word_id, taken));
-                        let last = word * WORD_BITS + 63 - taken.leading_zeros() as usize;
-                        return Search { feasible: wanted, evaluated: evaluated + last + 1 - first };
-                    }
-                    self.sample.push((word_id, bits));
+                if !is_asked_now && low <= word * WORD_BITS && word < high / WORD_BITS {
+                    let (run, count) = known_run(&entry.words[word..high / WORD_BITS], wanted - found);
+                    let run_words = entry.words[word..word + run].iter();
+                    sample.extend(run_words.zip(word_id(word)..).map(|(word, at)| (at, word.feasible)));
                     found += count;
-                    evaluated += ((word + 1) * WORD_BITS).min(high) - first;
+                    evaluated += run * WORD_BITS;
+                    word += run;
+                    if run > 0 {
+                        continue;
+                    }
                 }
-                word = until;
+                if !entry.is_known(word) {
+                    // As many words as would do if every node fitted: never more work than needed.
+                    let ahead = (wanted - found).div_ceil(WORD_BITS).max(1);
+                    let until = high.div_ceil(WORD_BITS).min(word + ahead);
+                    entry.ensure_known(world, profile, (word, until), dispatch, scratch);
+                }
+                let mut bits = entry.words[word].feasible;
+                if is_asked_now {
+                    let question = Question { profile, plan: &entry.plan, pending, reserved };
+                    bits = feasible_now(world, question, word, bits);
+                }
+                bits &= segment(word, low, high);
+                let count = bits.count_ones() as usize;
+                let first = (word * WORD_BITS).max(low);
+                if found + count >= wanted {
+                    let taken = lowest_bits(bits, u32::try_from(wanted - found).expect("at most 64"));
+                    sample.push((word_id(word), taken));
+                    let last = word * WORD_BITS + 63 - taken.leading_zeros() as usize;
+                    return Search { feasible: wanted, evaluated: evaluated + last + 1 - first };
+                }
+                sample.push((word_id(word), bits));
+                found += count;
+                evaluated += ((word + 1) * WORD_BITS).min(high) - first;
+                word += 1;
             }
         }
         debug_assert_eq!(evaluated, node_count);
         Search { feasible: found, evaluated }
-    }
-
-    /// The feasible rows of a word, with the filters that must be asked in every cycle and the room
-    /// that nominated pods hold.
-    #[inline]
-    fn feasible_bits(
-        &self,
-        at: usize,
-        world: &mut World,
-        profile: &Profile,
-        word: usize,
-        pending: Pending,
-    ) -> u64 {
-        let entry = &self.entries[at];
-        let mut words = [entry.feasible[word]];
-        if !entry.plan.live_filters.is_empty() && words[0] != 0 {
-            run_filters(world, profile, world.class(entry.class), &entry.plan.live_filters, word, &mut words);
-        }
-        if let Some(reserved) = self.reserved.rows() {
-            for row in BitRows::new(word, words[0] & reserved.words()[word]) {
-                if !self.question(at, profile, pending).fits(world, row) {
-                    words[0] &= !(1 << (row % WORD_BITS));
-                }
-            }
-        }
-        words[0]
     }
 
     /// The nominated node was tried, in vain, and the search did not come by it. Upstream counts
@@ -426,38 +419,43 @@ impl Engine {
     /// Totals alone decide: the best of each word is kept, so that only words that changed are
     /// looked into.
     fn select_by_totals(&mut self, at: usize) -> (usize, usize) {
-        let Engine { entries, sample, draws, settings, reserved, .. } = self;
-        let entry = &mut entries[at];
-        let live = !entry.plan.live_filters.is_empty() || reserved.rows().is_some();
-        let mut part = |word: usize, bits: u64| {
-            if bits == entry.feasible[word] && !live {
-                entry.word_best(word)
-            } else {
-                best_of(&entry.totals, word, bits)
-            }
-        };
-        let mut best = Best::default();
-        for &(word, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
-            let of_word = part(word as usize, bits);
-            best.offer(of_word.total, of_word.ties);
-        }
-        let mut nth = pick(*settings, draws, best.ties);
+        let Engine { entries, sample, parts, draws, settings, .. } = self;
         if settings.tie_break == TieBreak::First {
             sample.sort_unstable();
         }
-        for &(word, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
-            let of_word = part(word as usize, bits);
-            if of_word.total != best.total {
-                continue;
+        let Entry { words, totals, .. } = &mut entries[at];
+        let mut best = i64::MIN;
+        parts.clear();
+        for &(at, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
+            let word = &mut words[at as usize];
+            // Who has it is looked for only if it is the best of all.
+            let part = match word.known_highest() {
+                Some(total) if total < best => continue,
+                Some(_) if bits == word.scored => word.kept_best(),
+                _ => best_of(word, bits, &totals[at as usize * WORD_BITS..]),
+            };
+            if part.total > best {
+                best = part.total;
+                parts.clear();
             }
-            if nth < of_word.ties {
-                let row = BitRows::new(word as usize, bits)
-                    .filter(|&row| entry.totals[row] == best.total)
-                    .nth(nth)
-                    .expect("the word has that many ties");
-                return (row, best.ties);
+            if part.total == best {
+                parts.push((at, part));
             }
-            nth -= of_word.ties;
+        }
+        let mut ties = 0;
+        for (at, part) in parts.iter_mut() {
+            if part.rows == 0 {
+                *part = words[*at as usize].best(&totals[*at as usize * WORD_BITS..]);
+            }
+            ties += part.ties;
+        }
+        let mut nth = u32::try_from(pick(*settings, draws, ties as usize)).expect("below the ties");
+        for &(word, part) in parts.iter() {
+            if nth < part.ties {
+                let bit = nth_bit(part.rows, nth).expect("the word has that many ties");
+                return (word as usize * WORD_BITS + bit as usize, ties as usize);
+            }
+            nth -= part.ties;
         }
         unreachable!("one of the ties is taken")
     }
@@ -625,6 +623,35 @@ fn nodes_to_find(profile: &Profile, extenders: &[Arc<dyn Extender>], node_count:
         return 1;
     }
     feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
+}
+
+/// The feasible rows of a word, with the filters that must be asked in every cycle and the room
+/// that nominated pods hold.
+fn feasible_now(world: &mut World, question: Question<'_>, word: usize, feasible: u64) -> u64 {
+    let Question { profile, plan, pending, reserved } = question;
+    let mut words = [feasible];
+    if !plan.live_filters.is_empty() && feasible != 0 {
+        run_filters(world, profile, world.class(pending.class), &plan.live_filters, word, &mut words);
+    }
+    if let Some(reserved) = reserved {
+        for row in BitRows::new(word, words[0] & reserved.words()[word]) {
+            if !question.fits(world, row) {
+                words[0] &= !(1 << (row % WORD_BITS));
+            }
+        }
+    }
+    words[0]
+}
+
+/// The best of some rows of a word, of which not all is known.
+#[inline(never)]
+fn best_of(word: &mut Word, bits: u64, totals: &[i64]) -> WordBest {
+    if bits == word.scored { word.highest(totals) } else { word.best_within(bits, totals) }
+}
+
+#[inline]
+fn word_id(word: usize) -> u32 {
+    u32::try_from(word).expect("words fit u32")
 }
 
 #[derive(Clone, Copy)]

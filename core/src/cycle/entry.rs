@@ -3,24 +3,29 @@
 //! row evaluates it again. So the cost of a decision is that of the rows that changed, not that of
 //! the cluster.
 //!
+//! Most changes are pods that come and go. What plugins say that read a node's attributes only
+//! ([`Reads::Static`]) outlasts those: it is kept apart, and forgotten only when the node changes.
+//!
 //! ```text
-//! word:      known  feasible  scored   best (highest total of the word and how many have it)
-//! row:       totals[row]  raw[plugin][row]
+//! word:  words[word] (known, feasible, scored, best)   attributes.known  .fits  .scored
+//! row:   totals[row] = attributes.totals[row] + what plugins say that read pods   raw[plugin][row]
 //! ```
 //!
-//! Invariant: `feasible` and `scored` are subsets of `known`; `best` of a word is fresh only while
-//! all feasible rows of the word are scored.
+//! Without a class cache nothing is kept apart.
 
 use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::cycle::dispatch::{Dispatch, Work};
-use crate::cycle::plan::{Plan, Scope};
-use crate::cycle::select::Best;
+use crate::cycle::engine::ClassCache;
+use crate::cycle::plan::{Plan, PlannedScore, Scope};
+use crate::cycle::word::Word;
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::profile::Profile;
+use crate::framework::plugin::Reads;
+use crate::framework::profile::{PluginIndex, Profile};
 use crate::ids::ClassId;
-use crate::snapshot::mask::{BitRows, WORD_BITS, valid_bits, word_count};
+use crate::snapshot::Change;
+use crate::snapshot::mask::{WORD_BITS, valid_bits, word_count};
 use crate::world::World;
 
 /// Raw scores of a plugin whose scale depends on the other feasible nodes.
@@ -68,19 +73,49 @@ impl Versions {
     const NEVER: Versions = Versions { structure: u64::MAX, images: u64::MAX, topology: u64::MAX };
 }
 
-/// All that is known about one class.
+/// What plugins say that read a node's attributes only.
 #[derive(Clone, Debug, Default)]
+struct Attributes {
+    known: Vec<u64>,
+    /// A subset of `known`.
+    fits: Vec<u64>,
+    scored: Vec<u64>,
+    totals: Vec<i64>,
+}
+
+impl Attributes {
+    fn reset(&mut self, node_count: usize) {
+        for column in [&mut self.known, &mut self.fits, &mut self.scored] {
+            column.clear();
+            column.resize(word_count(node_count), 0);
+        }
+        self.totals.clear();
+        self.totals.resize(node_count, 0);
+    }
+
+    fn forget_all(&mut self) {
+        self.known.fill(0);
+        self.scored.fill(0);
+    }
+
+    fn forget_row(&mut self, row: usize) {
+        let keep = !(1u64 << (row % WORD_BITS));
+        self.known[row / WORD_BITS] &= keep;
+        self.scored[row / WORD_BITS] &= keep;
+    }
+}
+
+/// All that is known about one class.
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) class: ClassId,
     pub(crate) last_used: u64,
     pub(crate) plan: Plan,
-    pub(crate) feasible: Vec<u64>,
+    pub(crate) words: Vec<Word>,
     pub(crate) totals: Vec<i64>,
     pub(crate) raw: Vec<RawColumn>,
-    known: Vec<u64>,
-    scored: Vec<u64>,
-    best: Vec<Best>,
-    best_is_fresh: Vec<u64>,
+    attributes: Attributes,
+    class_cache: ClassCache,
     versions: Versions,
     cursor: u64,
     node_count: usize,
@@ -96,13 +131,32 @@ pub(crate) struct Scratch {
 }
 
 impl Entry {
+    /// An entry that stands for no class yet.
+    pub(crate) fn new(class_cache: ClassCache) -> Entry {
+        Entry {
+            class: ClassId::default(),
+            last_used: 0,
+            plan: Plan::default(),
+            words: Vec::new(),
+            totals: Vec::new(),
+            raw: Vec::new(),
+            attributes: Attributes::default(),
+            class_cache,
+            versions: Versions::NEVER,
+            cursor: 0,
+            node_count: 0,
+            diagnosis: None,
+        }
+    }
+
     /// Makes the entry stand for `class`, keeping its memory.
     pub(crate) fn adopt(&mut self, class: ClassId) {
         self.class = class;
         self.versions = Versions::NEVER;
     }
 
-    /// Forgets what no longer holds. Returns at once when nothing changed.
+    /// Forgets what no longer holds, or everything without a class cache. Returns at once when
+    /// nothing changed.
     pub(crate) fn refresh(&mut self, world: &mut World, profile: &Profile) {
         let is_current = self.versions == Versions::of(world)
             && self.plan.is_current(world, profile, world.class(self.class));
@@ -114,22 +168,41 @@ impl Entry {
             self.rebuild(world, profile);
             return;
         }
+        if self.class_cache == ClassCache::Off {
+            return self.forget_rows();
+        }
         let nodes = world.nodes();
         let cursor = nodes.change_cursor();
         if cursor == self.cursor {
             return;
         }
-        match nodes.changes_since(self.cursor) {
+        self.forget_changes(nodes.changes_since(self.cursor));
+        self.cursor = cursor;
+        self.diagnosis = None;
+    }
+
+    /// `None` when it is not known what changed.
+    fn forget_changes(&mut self, changes: Option<&[Change]>) {
+        match changes {
             // Clearing all words is cheaper than clearing so many bits one by one.
-            Some(rows) if rows.len() <= self.known.len().max(WORD_BITS) => {
-                for &row in rows {
-                    self.forget_row(row as usize);
+            Some(changes) if changes.len() <= self.words.len().max(WORD_BITS) => {
+                for change in changes {
+                    self.forget_row(change.row());
                 }
             }
             _ => self.forget_rows(),
         }
-        self.cursor = cursor;
-        self.diagnosis = None;
+        if self.node_count == 0 {
+            return;
+        }
+        match changes {
+            None => self.attributes.forget_all(),
+            Some(changes) => {
+                for change in changes.iter().filter(|change| change.is_of_attributes()) {
+                    self.attributes.forget_row(change.row());
+                }
+            }
+        }
     }
 
     fn rebuild(&mut self, world: &World, profile: &Profile) {
@@ -138,17 +211,13 @@ impl Entry {
         self.diagnosis = None;
         // A pod bound to a few named nodes is evaluated there, without columns.
         self.node_count = if self.plan.scope == Scope::All { world.nodes().node_count() } else { 0 };
-        let words = word_count(self.node_count);
-        for column in [&mut self.known, &mut self.feasible, &mut self.scored] {
-            column.clear();
-            column.resize(words, 0);
-        }
-        self.best.clear();
-        self.best.resize(words, Best::default());
-        self.best_is_fresh.clear();
-        self.best_is_fresh.resize(word_count(words), 0);
+        self.words.clear();
+        self.words.resize(word_count(self.node_count), Word::default());
         self.totals.clear();
         self.totals.resize(self.node_count, 0);
+        if self.class_cache == ClassCache::On {
+            self.attributes.reset(self.node_count);
+        }
         self.raw.resize_with(self.plan.scaled_scores.len(), RawColumn::default);
         for column in &mut self.raw {
             column.values.clear();
@@ -157,23 +226,25 @@ impl Entry {
         }
     }
 
-    /// Forgets all verdicts and scores, but not the plan.
-    pub(crate) fn forget_rows(&mut self) {
-        self.known.fill(0);
-        self.feasible.fill(0);
-        self.scored.fill(0);
-        self.best_is_fresh.fill(0);
+    /// Forgets all verdicts and scores that pods can change.
+    fn forget_rows(&mut self) {
+        self.words.fill(Word::default());
         self.diagnosis = None;
     }
 
     #[inline]
     fn forget_row(&mut self, row: usize) {
-        let Some(known) = self.known.get_mut(row / WORD_BITS) else { return };
-        let keep = !(1u64 << (row % WORD_BITS));
-        *known &= keep;
-        self.feasible[row / WORD_BITS] &= keep;
-        self.scored[row / WORD_BITS] &= keep;
-        self.best_is_fresh[row / WORD_BITS / WORD_BITS] &= !(1u64 << (row / WORD_BITS % WORD_BITS));
+        let first = row / WORD_BITS * WORD_BITS;
+        if let Some(word) = self.words.get_mut(row / WORD_BITS) {
+            word.forget(row % WORD_BITS, &self.totals[first..]);
+        }
+    }
+
+    /// Whether every row of a word is known.
+    #[inline]
+    pub(crate) fn is_known(&self, word: usize) -> bool {
+        let known = self.words[word].known;
+        known == u64::MAX || known == valid_bits(word, self.node_count)
     }
 
     /// Evaluates what is not known yet of words `from..to`.
@@ -187,15 +258,34 @@ impl Entry {
     ) {
         let mut word = from;
         while word < to {
-            if self.known[word] == valid_bits(word, self.node_count) {
+            if self.is_known(word) || self.evaluate_word(world, profile, word) {
                 word += 1;
                 continue;
             }
-            let run_end =
-                (word + 1..to).find(|&w| self.known[w] == valid_bits(w, self.node_count)).unwrap_or(to);
+            let run_end = (word + 1..to).find(|&word| self.is_known(word)).unwrap_or(to);
             self.evaluate(world, profile, (word, run_end), dispatch, scratch);
             word = run_end;
         }
+    }
+
+    /// Evaluates a word in which pods of one row came or went, as most cycles find one, if that is
+    /// all there is to it.
+    #[inline]
+    fn evaluate_word(&mut self, world: &World, profile: &Profile, word: usize) -> bool {
+        let valid = valid_bits(word, self.node_count);
+        let wanted = valid & !self.words[word].known;
+        // With more to do, neighbours are evaluated with it.
+        let is_one_row = wanted & (wanted - 1) == 0;
+        if self.class_cache == ClassCache::Off || !is_one_row || wanted & !self.attributes.known[word] != 0 {
+            return false;
+        }
+        let mut words = [wanted & self.attributes.fits[word]];
+        let class = world.class(self.class);
+        if words[0] != 0 {
+            run_filters(world, profile, class, &self.plan.local_filters, word, &mut words);
+        }
+        self.words[word].learn(valid, words[0]);
+        true
     }
 
     fn evaluate(
@@ -207,17 +297,34 @@ impl Entry {
         scratch: &mut Scratch,
     ) {
         let class = world.class(self.class);
-        scratch.words.clear();
-        scratch.words.extend((from..to).map(|word| valid_bits(word, self.node_count) & !self.known[word]));
-        let row_count = (to - from) * WORD_BITS;
-        let chunk = dispatch.chunk_words(row_count);
-        let filters = &self.plan.filters;
-        dispatch.run(Work::Filter, row_count, chunk, &mut scratch.words, |offset, words| {
-            run_filters(world, profile, class, filters, from + offset, words);
-        });
-        for (word, &fits) in (from..to).zip(&scratch.words) {
-            self.feasible[word] |= fits;
-            self.known[word] = valid_bits(word, self.node_count);
+        let node_count = self.node_count;
+        let valid = |word| valid_bits(word, node_count);
+        let words = &mut scratch.words;
+        words.clear();
+        words.extend((from..to).map(|word| valid(word) & !self.words[word].known));
+        let filters = match self.class_cache {
+            ClassCache::Off => &self.plan.filters,
+            ClassCache::On => {
+                let Attributes { known, fits, .. } = &mut self.attributes;
+                if (from..to).zip(words.iter()).any(|(word, &wanted)| wanted & !known[word] != 0) {
+                    let asked = |known: u64, word| valid(word) & !known;
+                    words.clear();
+                    words.extend((from..to).map(|word| asked(known[word], word)));
+                    let filters = (class, self.plan.static_filters.as_slice());
+                    filter_words(world, profile, filters, from, words, dispatch);
+                    for (word, &found) in (from..to).zip(words.iter()) {
+                        fits[word] = fits[word] & known[word] | found;
+                        known[word] = valid(word);
+                    }
+                }
+                words.clear();
+                words.extend((from..to).map(|word| valid(word) & !self.words[word].known & fits[word]));
+                &self.plan.local_filters
+            }
+        };
+        filter_words(world, profile, (class, filters), from, words, dispatch);
+        for (word, &fits) in (from..to).zip(words.iter()) {
+            self.words[word].learn(valid(word), fits);
         }
     }
 
@@ -230,63 +337,90 @@ impl Entry {
         dispatch: &mut Dispatch,
         scratch: &mut Scratch,
     ) {
-        scratch.rows.clear();
+        let rows = &mut scratch.rows;
+        rows.clear();
         // All at once: how many rows come up varies, and no cycle is to allocate later.
-        scratch.rows.reserve(self.node_count);
-        for &(word, bits) in sample {
-            let word = word as usize;
+        rows.reserve(self.node_count);
+        let mut asks = if self.class_cache == ClassCache::On { Asks::Pods } else { Asks::All };
+        for &(at, bits) in sample {
+            let word = &mut self.words[at as usize];
             // Whole words are scored, so that their best can be kept.
-            let wanted = if bits == 0 { 0 } else { self.feasible[word] & !self.scored[word] };
-            if wanted != 0 {
-                push_rows(word, wanted, &mut scratch.rows);
-                self.scored[word] |= wanted;
+            if word.feasible != word.scored && bits != 0 {
+                let wanted = word.feasible & !word.scored;
+                // At once: the word in which the search began may come up again at its end.
+                word.scored |= wanted;
+                push_rows(at as usize, wanted, rows);
+                if asks == Asks::Pods && wanted & !self.attributes.scored[at as usize] != 0 {
+                    asks = Asks::All;
+                }
             }
         }
-        if scratch.rows.is_empty() {
-            return;
+        if !rows.is_empty() {
+            self.score(world, profile, asks, dispatch, scratch);
         }
+    }
+
+    fn score(
+        &mut self,
+        world: &World,
+        profile: &Profile,
+        asks: Asks,
+        dispatch: &mut Dispatch,
+        scratch: &mut Scratch,
+    ) {
         let class = world.class(self.class);
         let Scratch { rows, scores, .. } = scratch;
         let plan = &self.plan;
-        let stride = BLOCK_ROWS * (2 + plan.scaled_scores.len());
+        let stride = BLOCK_ROWS * (BLOCK_SUMS + plan.scaled_scores.len());
         let block_count = rows.len().div_ceil(BLOCK_ROWS);
         let block_count_max = self.node_count.div_ceil(BLOCK_ROWS);
         scores.reserve((block_count_max * stride).saturating_sub(scores.len()));
         // What is left over from earlier cycles is overwritten.
         scores.resize(scores.len().max(block_count * stride), 0);
         let blocks = &mut scores[..block_count * stride];
-        let chunk = match block_count {
-            1 => stride,
-            _ => dispatch.chunk_rows(rows.len()).div_ceil(BLOCK_ROWS) * stride,
-        };
+        // A few rows that changed, as in most cycles: there is nothing to cut into chunks.
+        if block_count == 1 {
+            score_block(world, profile, class, (plan, asks), rows, blocks);
+            return self.take_over(blocks, rows, asks);
+        }
+        let chunk = dispatch.chunk_rows(rows.len()).div_ceil(BLOCK_ROWS) * stride;
         // All plugins in one job: handing it to other threads is paid once, not once per plugin.
         dispatch.run(Work::Score, rows.len(), chunk, blocks, |offset, part| {
             let rows = rows[offset / stride * BLOCK_ROWS..].chunks(BLOCK_ROWS);
             for (block, rows) in part.chunks_exact_mut(stride).zip(rows) {
-                score_block(world, profile, class, plan, rows, block);
+                score_block(world, profile, class, (plan, asks), rows, block);
             }
         });
         for (block, rows) in blocks.chunks_exact(stride).zip(rows.chunks(BLOCK_ROWS)) {
-            let (sums, raw_columns) = block.split_at(2 * BLOCK_ROWS);
-            for (&row, &sum) in rows.iter().zip(sums) {
-                self.totals[row as usize] = sum;
-            }
-            for (column, scores) in self.raw.iter_mut().zip(raw_columns.chunks_exact(BLOCK_ROWS)) {
-                column.set(rows, &scores[..rows.len()]);
-            }
+            self.take_over(block, rows, asks);
         }
     }
 
-    /// The best total among the feasible rows of a word, all of which are scored.
-    #[inline]
-    pub(crate) fn word_best(&mut self, word: usize) -> Best {
-        let fresh = &mut self.best_is_fresh[word / WORD_BITS];
-        let bit = 1u64 << (word % WORD_BITS);
-        if *fresh & bit == 0 {
-            *fresh |= bit;
-            self.best[word] = best_of(&self.totals, word, self.feasible[word]);
+    /// Writes a scored block to the columns.
+    fn take_over(&mut self, block: &[i64], rows: &[u32], asks: Asks) {
+        let (sums, raw_columns) = block.split_at(BLOCK_SUMS * BLOCK_ROWS);
+        let (of_pods, of_attributes) = sums.split_at(BLOCK_ROWS);
+        let sums = of_pods[..rows.len()].iter().zip(&of_attributes[..rows.len()]);
+        for (&row, (&of_pods, &of_attributes)) in rows.iter().zip(sums) {
+            let (row, word, bit) = (row as usize, row as usize / WORD_BITS, row as usize % WORD_BITS);
+            let mut total = of_pods + of_attributes;
+            if self.class_cache == ClassCache::On {
+                let kept = &mut self.attributes;
+                if asks == Asks::All {
+                    kept.totals[row] = of_attributes;
+                    kept.scored[word] |= 1 << bit;
+                }
+                total = of_pods + kept.totals[row];
+            }
+            self.totals[row] = total;
+            self.words[word].score(bit, total);
         }
-        self.best[word]
+        let columns = self.raw.iter_mut().zip(raw_columns.chunks_exact(BLOCK_ROWS));
+        for (planned, (column, scores)) in self.plan.scaled_scores.iter().zip(columns) {
+            if asks.concern(planned) {
+                column.set(rows, &scores[..rows.len()]);
+            }
+        }
     }
 
     /// Every scaled score is the same on all nodes, so totals alone decide.
@@ -302,16 +436,16 @@ impl Entry {
 
     /// Bytes held by the entry's columns.
     pub(crate) fn memory_bytes(&self) -> usize {
-        (self.known.capacity() + self.feasible.capacity() + self.scored.capacity()) * 8
-            + self.totals.capacity() * 8
-            + self.best.capacity() * size_of::<Best>()
+        self.words.capacity() * size_of::<Word>()
+            + (self.totals.capacity() + self.attributes.totals.capacity()) * 8
+            + self.attributes.known.capacity() * 3 * 8
             + self.raw.iter().map(|column| column.values.capacity() * 8).sum::<usize>()
     }
 }
 
 /// Appends the rows of a word. The count is known beforehand: one look at the capacity, not one a
 /// row.
-#[inline]
+#[inline(never)]
 fn push_rows(word: usize, mut bits: u64, rows: &mut Vec<u32>) {
     let first = u32::try_from(word * WORD_BITS).expect("rows fit u32");
     let old_len = rows.len();
@@ -322,12 +456,32 @@ fn push_rows(word: usize, mut bits: u64, rows: &mut Vec<u32>) {
     }
 }
 
+/// Clears the bits of rows that any of the filters rejects, chunk by chunk.
+fn filter_words(
+    world: &World,
+    profile: &Profile,
+    (class, filters): (&PodClass, &[PluginIndex]),
+    first_word: usize,
+    words: &mut [u64],
+    dispatch: &mut Dispatch,
+) {
+    // One row that changed, as in most cycles: there is nothing to cut into chunks.
+    if words.len() == 1 {
+        return run_filters(world, profile, class, filters, first_word, words);
+    }
+    let row_count = words.len() * WORD_BITS;
+    let chunk = dispatch.chunk_words(row_count);
+    dispatch.run(Work::Filter, row_count, chunk, words, |offset, words| {
+        run_filters(world, profile, class, filters, first_word + offset, words);
+    });
+}
+
 /// Clears the bits of rows that any filter rejects, in plugin order, until none is left.
 pub(crate) fn run_filters(
     world: &World,
     profile: &Profile,
     class: &PodClass,
-    filters: &[usize],
+    filters: &[PluginIndex],
     first_word: usize,
     words: &mut [u64],
 ) {
@@ -339,46 +493,54 @@ pub(crate) fn run_filters(
     }
 }
 
+/// Which score plugins are asked about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    /// All.
+    All,
+    /// Those that read the pods of the node.
+    Pods,
+}
+
+impl Asks {
+    #[inline]
+    fn concern(self, planned: &PlannedScore) -> bool {
+        self == Asks::All || planned.reads != Reads::Static
+    }
+}
+
 /// Rows scored by one plugin after the other while they are in the first cache. A virtual call per
 /// plugin and block is then lost in the noise.
 const BLOCK_ROWS: usize = 256;
+/// Columns of a block before those of the plugins that are scaled later.
+const BLOCK_SUMS: usize = 3;
 
-/// Scores up to [`BLOCK_ROWS`] rows. `block` is columns of that length: the weighted sum of all
-/// final scores, scratch, then the raw scores of each plugin that is scaled later.
+/// Scores up to [`BLOCK_ROWS`] rows. `block` is columns of that length: the weighted sum of the
+/// final scores that read pods, that of those that read attributes only, scratch, then the raw
+/// scores of each plugin that is scaled later.
 fn score_block(
     world: &World,
     profile: &Profile,
     class: &PodClass,
-    plan: &Plan,
+    (plan, asks): (&Plan, Asks),
     rows: &[u32],
     block: &mut [i64],
 ) {
-    let (sums, rest) = block.split_at_mut(BLOCK_ROWS);
+    let (sums, rest) = block.split_at_mut(2 * BLOCK_ROWS);
+    let (of_pods, of_attributes) = sums.split_at_mut(BLOCK_ROWS);
     let (scores, raw_columns) = rest.split_at_mut(BLOCK_ROWS);
-    let (sums, scores) = (&mut sums[..rows.len()], &mut scores[..rows.len()]);
-    sums.fill(0);
-    for planned in &plan.final_scores {
+    let scores = &mut scores[..rows.len()];
+    of_pods[..rows.len()].fill(0);
+    of_attributes[..rows.len()].fill(0);
+    for planned in plan.final_scores.iter().filter(|planned| asks.concern(planned)) {
         profile.score(planned.plugin).score(world, class, rows, scores);
+        let sums = if planned.reads == Reads::Static { &mut *of_attributes } else { &mut *of_pods };
         for (sum, score) in sums.iter_mut().zip(scores.iter()) {
             *sum += planned.weight * score;
         }
     }
-    for (planned, column) in plan.scaled_scores.iter().zip(raw_columns.chunks_exact_mut(BLOCK_ROWS)) {
+    let columns = plan.scaled_scores.iter().zip(raw_columns.chunks_exact_mut(BLOCK_ROWS));
+    for (planned, column) in columns.filter(|(planned, _)| asks.concern(planned)) {
         profile.score(planned.plugin).score(world, class, rows, &mut column[..rows.len()]);
     }
-}
-
-/// The best total among the rows of `bits`.
-#[inline]
-pub(crate) fn best_of(totals: &[i64], word: usize, bits: u64) -> Best {
-    let mut best = Best::default();
-    if bits == u64::MAX {
-        let rows = &totals[word * WORD_BITS..(word + 1) * WORD_BITS];
-        let total = rows.iter().copied().fold(i64::MIN, i64::max);
-        return Best { total, ties: rows.iter().filter(|&&other| other == total).count() };
-    }
-    for row in BitRows::new(word, bits) {
-        best.offer(totals[row], 1);
-    }
-    best
 }

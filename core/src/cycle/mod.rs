@@ -19,6 +19,7 @@ pub mod probe;
 pub mod sampling;
 pub mod select;
 pub mod verdict;
+pub(crate) mod word;
 
 #[cfg(test)]
 mod tests;

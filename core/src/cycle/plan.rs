@@ -50,6 +50,8 @@ pub struct PlannedScore {
     pub weight: i64,
     /// How its scores are scaled.
     pub normalization: Normalization,
+    /// What its scores depend on.
+    pub reads: Reads,
 }
 
 /// The plan for one class.
@@ -59,6 +61,10 @@ pub struct Plan {
     pub scope: Scope,
     /// Filters whose verdict on a row stands until the row changes.
     pub filters: Vec<PluginIndex>,
+    /// Those of `filters` that read a node's attributes only.
+    pub static_filters: Vec<PluginIndex>,
+    /// The others of `filters`.
+    pub local_filters: Vec<PluginIndex>,
     /// Filters that are asked in every cycle.
     pub live_filters: Vec<PluginIndex>,
     /// Filters that PreFilter skipped.
@@ -94,10 +100,16 @@ impl Plan {
             if plan.skipped_filters.contains(&plugin) {
                 continue;
             }
-            match profile.filter(plugin).reads() {
-                Reads::Global => plan.live_filters.push(plugin),
-                Reads::Static | Reads::NodeLocal => plan.filters.push(plugin),
-            }
+            let list = match profile.filter(plugin).reads() {
+                Reads::Global => {
+                    plan.live_filters.push(plugin);
+                    continue;
+                }
+                Reads::Static => &mut plan.static_filters,
+                Reads::NodeLocal => &mut plan.local_filters,
+            };
+            list.push(plugin);
+            plan.filters.push(plugin);
         }
         for &(plugin, weight) in profile.scores() {
             let score = profile.score(plugin);
@@ -105,8 +117,9 @@ impl Plan {
                 plan.skipped_scores.push(plugin);
                 continue;
             }
-            let planned = PlannedScore { plugin, weight, normalization: score.normalization() };
-            match (score.reads(), planned.normalization) {
+            let (normalization, reads) = (score.normalization(), score.reads());
+            let planned = PlannedScore { plugin, weight, normalization, reads };
+            match (reads, normalization) {
                 (Reads::Global, _) => plan.live_scores.push(planned),
                 (_, Normalization::None) => plan.final_scores.push(planned),
                 _ => plan.scaled_scores.push(planned),

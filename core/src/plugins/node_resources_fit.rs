@@ -204,7 +204,8 @@ impl FilterPlugin for NodeResourcesFit {
         let columns = world.nodes().columns();
         // One row that changed, as in most cycles.
         if let [word] = words
-            && word.is_power_of_two()
+            && *word != 0
+            && *word & (*word - 1) == 0
         {
             let row = first_word * WORD_BITS + word.trailing_zeros() as usize;
             if !self.has_room(world, class, row) {

@@ -148,12 +148,37 @@ impl Iterator for BitRows {
 /// The lowest `count` set bits of `bits`.
 #[inline]
 #[must_use]
-pub fn lowest_bits(mut bits: u64, count: u32) -> u64 {
-    let all = bits;
-    for _ in 0..count {
-        bits &= bits.wrapping_sub(1);
+pub fn lowest_bits(bits: u64, count: u32) -> u64 {
+    match nth_bit(bits, count) {
+        Some(next) => bits & ((1 << next) - 1),
+        None => bits,
     }
-    all & !bits
+}
+
+/// The place of the set bit that has `nth` set bits below it.
+///
+/// By byte: the sums of bits up to each byte say which byte it is in. Without this a sample that
+/// ends in the middle of a word costs a step for each of its rows there.
+#[inline]
+#[must_use]
+pub fn nth_bit(bits: u64, nth: u32) -> Option<u32> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+    let sums = ((nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
+    if u64::from(nth) >= sums >> 56 {
+        return None;
+    }
+    // A byte's high bit stays set where the sum up to it is not above `nth`: those bytes are passed.
+    let passed = (((u64::from(nth) * ONES) | HIGHS) - sums) & HIGHS;
+    let first = ((passed >> 7).wrapping_mul(ONES) >> 53) & !7;
+    let below = (sums << 8) >> first & 0xff;
+    let mut byte = bits >> first & 0xff;
+    for _ in below..u64::from(nth) {
+        byte &= byte - 1;
+    }
+    Some(u32::try_from(first).expect("below 64") + byte.trailing_zeros())
 }
 
 #[cfg(test)]
@@ -182,6 +207,24 @@ mod tests {
         ];
         for (bits, count, expected) in cases {
             assert_eq!(lowest_bits(bits, count), expected, "{bits:b} {count}");
+        }
+    }
+
+    #[test]
+    fn the_nth_bit_is_the_nth_that_is_counted() {
+        let mut state = 1u64;
+        for turn in 0..20_000u32 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let bits = match turn % 4 {
+                0 => state,
+                1 => state & state.rotate_left(17),
+                2 => state | state.rotate_left(29),
+                _ => [0, 1, 1 << 63, u64::MAX][turn as usize / 4 % 4],
+            };
+            for nth in 0..=64 {
+                let expected = BitRows::new(0, bits).nth(nth as usize);
+                assert_eq!(nth_bit(bits, nth).map(|bit| bit as usize), expected, "{bits:b} {nth}");
+            }
         }
     }
 

@@ -176,11 +176,45 @@ struct NodeSlot {
     zone: ZoneKey,
 }
 
+/// A change of a row: pods came or went, or the node itself changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change(u32);
+
+impl Change {
+    const ATTRIBUTES: u32 = 1 << 31;
+
+    /// Pods of a row came or went.
+    fn of_pods(row: usize) -> Change {
+        let row = u32::try_from(row).expect("rows fit u32");
+        debug_assert!(row < Change::ATTRIBUTES, "fewer than 2^31 nodes");
+        Change(row)
+    }
+
+    /// The node of a row changed.
+    fn of_node(row: usize) -> Change {
+        Change(Change::of_pods(row).0 | Change::ATTRIBUTES)
+    }
+
+    /// The row.
+    #[inline]
+    #[must_use]
+    pub fn row(self) -> usize {
+        (self.0 & !Change::ATTRIBUTES) as usize
+    }
+
+    /// Labels, taints, amounts or other attributes of the node may differ.
+    #[inline]
+    #[must_use]
+    pub fn is_of_attributes(self) -> bool {
+        self.0 & Change::ATTRIBUTES != 0
+    }
+}
+
 /// Rows that changed, oldest first, so that caches re-evaluate only those.
 #[derive(Clone, Debug, Default)]
 struct ChangeLog {
-    rows: Vec<u32>,
-    /// Sequence number of `rows[0]`.
+    changes: Vec<Change>,
+    /// Sequence number of `changes[0]`.
     base: u64,
 }
 
@@ -280,7 +314,7 @@ impl NodeSnapshot {
                     self.order.add(id, &zone);
                     self.order_is_stale = true;
                 }
-                self.touch(row);
+                self.note(Change::of_node(row));
                 Upsert::Updated
             }
             None => {
@@ -405,7 +439,7 @@ impl NodeSnapshot {
         for &port in &class.host_ports {
             self.ports.set(row, port, true);
         }
-        self.touch(row);
+        self.note(Change::of_pods(row));
     }
 
     /// Counts a pod of `class` out on a row.
@@ -414,7 +448,7 @@ impl NodeSnapshot {
         for &port in &class.host_ports {
             self.ports.set(row, port, false);
         }
-        self.touch(row);
+        self.note(Change::of_pods(row));
     }
 
     /// Counts a pod in (`sign` 1) or out (-1) without a note in the change log, for whoever undoes
@@ -448,37 +482,37 @@ impl NodeSnapshot {
     }
 
     /// Notes that something about a row changed.
-    fn touch(&mut self, row: usize) {
+    fn note(&mut self, change: Change) {
         let limit = 2 * self.node_count() + 1024;
-        let log = &mut self.changes;
-        if log.rows.len() >= limit {
+        let ChangeLog { changes, base } = &mut self.changes;
+        if changes.len() >= limit {
             // Nodes may have gone since the log was this long.
-            let half = log.rows.len() - limit / 2;
-            log.rows.drain(..half);
-            log.base += half as u64;
+            let half = changes.len() - limit / 2;
+            changes.drain(..half);
+            *base += half as u64;
         }
-        if log.rows.len() == log.rows.capacity() {
+        if changes.len() == changes.capacity() {
             // All at once: cycles must not allocate as the log fills up.
-            log.rows.reserve_exact(limit - log.rows.len());
+            changes.reserve_exact(limit - changes.len());
         }
-        log.rows.push(u32::try_from(row).expect("rows fit u32"));
+        changes.push(change);
     }
 
     /// The sequence number of the next change.
     #[inline]
     #[must_use]
     pub fn change_cursor(&self) -> u64 {
-        self.changes.base + self.changes.rows.len() as u64
+        self.changes.base + self.changes.changes.len() as u64
     }
 
-    /// Rows that changed since `cursor`, or `None` when the log no longer reaches back so far.
+    /// What changed since `cursor`, or `None` when the log no longer reaches back so far.
     /// Rows are those of the present structure: whoever keeps a cursor also keeps the
     /// [`NodeSnapshot::structure_version`] and starts over when that moved.
     #[inline]
     #[must_use]
-    pub fn changes_since(&self, cursor: u64) -> Option<&[u32]> {
+    pub fn changes_since(&self, cursor: u64) -> Option<&[Change]> {
         let at = cursor.checked_sub(self.changes.base)?;
-        self.changes.rows.get(usize::try_from(at).ok()?..)
+        self.changes.changes.get(usize::try_from(at).ok()?..)
     }
 
     /// Moves whenever rows were added, removed or reordered.

@@ -33,7 +33,7 @@ fn trace(twin: &mut Twin, profile: &Profile, classes: &[ClassId], settings: Engi
         trace.decisions.push(engine.decide(&mut twin.world, profile, class, &mut NoProbe));
         trace.starts.push(engine.next_start());
         let entry = engine.entry_of(class).expect("the class was just decided on");
-        trace.feasible.push(entry.feasible.clone());
+        trace.feasible.push(entry.words.iter().map(|word| word.feasible).collect());
         trace.totals.push(entry.totals.clone());
         trace.raw.push(entry.raw.iter().map(|column| column.values.clone()).collect());
     }
