@@ -5,6 +5,7 @@
 //! [`scheduler::Scheduler`] performs what it asks for.
 
 pub mod binding;
+pub(crate) mod chunked;
 pub mod class;
 pub mod cycle;
 #[cfg(any(test, feature = "naive"))]

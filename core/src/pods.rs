@@ -11,6 +11,7 @@
 
 mod uid_index;
 
+use crate::chunked::Chunked;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use uid_index::UidIndex;
 
@@ -85,7 +86,7 @@ impl PodRow {
 /// All pods.
 #[derive(Clone, Debug, Default)]
 pub struct PodTable {
-    rows: Vec<PodRow>,
+    rows: Chunked<PodRow>,
     free: Vec<PodId>,
     by_uid: UidIndex,
     /// First pod of each node, by node id.
@@ -222,7 +223,7 @@ impl PodTable {
     /// Bytes held for pods.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<PodRow>()
+        self.rows.memory_bytes()
             + self.by_uid.memory_bytes()
             + (self.free.capacity() + self.heads.capacity()) * size_of::<u32>()
     }

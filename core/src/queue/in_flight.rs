@@ -6,6 +6,7 @@
 //! Upstream: backend/queue/active_queue.go `inFlightEvents`.
 
 use std::collections::{VecDeque, vec_deque};
+use std::ops::IndexMut;
 
 use crate::ids::PodId;
 use crate::mutants::{Mutant, Mutants};
@@ -81,7 +82,7 @@ impl InFlight {
 
     /// A pod was popped.
     #[inline]
-    pub(super) fn begin(&mut self, pod: PodId, entries: &mut [Entry]) {
+    pub(super) fn begin(&mut self, pod: PodId, entries: &mut impl IndexMut<usize, Output = Entry>) {
         let since = self.base + self.events.len() as u64;
         let last = std::mem::replace(&mut self.last, pod.0);
         if last == NONE {
@@ -96,7 +97,7 @@ impl InFlight {
 
     /// A pod is done with: events that only it had not seen are dropped.
     #[inline]
-    pub(super) fn end(&mut self, pod: PodId, entries: &mut [Entry]) {
+    pub(super) fn end(&mut self, pod: PodId, entries: &mut impl IndexMut<usize, Output = Entry>) {
         let Entry { previous, next, .. } = entries[pod.index()];
         if previous == NONE {
             self.first = next;

@@ -14,6 +14,7 @@
 
 mod moves;
 
+use crate::chunked::Chunked;
 use crate::ids::{PodId, PodUid};
 use crate::mutants::{Mutant, Mutants};
 
@@ -130,7 +131,7 @@ enum Entrance {
 #[derive(Clone, Debug, Default)]
 pub struct SchedulingQueue {
     flush_after_ns: Option<u64>,
-    entries: Vec<Entry>,
+    entries: Chunked<Entry>,
     active: ActiveQueue,
     backoff: BackoffQueue,
     waiting: Waiting,
@@ -222,8 +223,8 @@ impl SchedulingQueue {
 
     /// Adds a pod that is not in the queue.
     pub fn add(&mut self, pod: QueuedPod, now_ns: u64, host: &mut impl QueueHost) {
-        if self.entries.len() <= pod.pod.index() {
-            self.entries.resize(pod.pod.index() + 1, Entry::default());
+        while self.entries.len() <= pod.pod.index() {
+            self.entries.push(Entry::default());
         }
         debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
         self.orders += 1;
@@ -412,7 +413,7 @@ impl SchedulingQueue {
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
+        self.entries.memory_bytes()
             + self.active.memory_bytes()
             + self.backoff.memory_bytes()
             + self.waiting.memory_bytes()

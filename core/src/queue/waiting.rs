@@ -10,6 +10,8 @@
 //! class, and touches a pod only to move it. Ten thousand pods behind one scheduling gate are one
 //! group: an event that does not concern them costs one comparison.
 
+use std::ops::IndexMut;
+
 use rustc_hash::FxHashMap;
 
 use crate::ids::{ClassId, PodId};
@@ -89,7 +91,7 @@ impl Waiting {
     }
 
     /// Takes a pod out.
-    pub(super) fn remove(&mut self, pod: PodId, entries: &mut [Entry]) {
+    pub(super) fn remove(&mut self, pod: PodId, entries: &mut impl IndexMut<usize, Output = Entry>) {
         let Entry { bucket: at, slot, .. } = entries[pod.index()];
         let bucket = &mut self.buckets[at as usize];
         assert_eq!(bucket.pods[slot as usize], pod, "a waiting pod is where its entry says");
