@@ -13,6 +13,7 @@ mod lab;
 mod manifest;
 mod nominated;
 mod plugin;
+mod pre_enqueue_status;
 mod preemption;
 mod queueing;
 mod requeue;

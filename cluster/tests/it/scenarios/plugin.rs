@@ -32,6 +32,8 @@ pub(crate) struct Script {
     pub(crate) log: Vec<String>,
     /// PreEnqueue: why pods wait.
     pub(crate) closed: Option<&'static str>,
+    /// What their status is to say meanwhile.
+    pub(crate) says: Option<&'static str>,
     /// PreFilter: no node at all.
     pub(crate) pre_filter: Option<Code>,
     /// Filter: the nodes that pass, and the verdict on the others.
@@ -89,6 +91,7 @@ impl Scripted {
         let script = Script {
             log: Vec::new(),
             closed: None,
+            says: None,
             pre_filter: None,
             passes: Box::new(|_| true),
             rejects_with: Code::Unschedulable,
@@ -201,7 +204,9 @@ impl Plugin for Scripted {
 impl PreEnqueuePlugin for Scripted {
     fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<HeldBack> {
         self.note("pre-enqueue", class);
-        self.script().closed.map(|reason| HeldBack::silently(reason.to_owned()))
+        let script = self.script();
+        let message = script.says.map(Arc::from);
+        script.closed.map(|reason| HeldBack { reason: reason.to_owned(), message })
     }
 }
 
