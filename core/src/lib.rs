@@ -19,6 +19,8 @@ pub mod mutants;
 pub mod naive;
 pub mod nominations;
 pub mod owners;
+#[cfg(feature = "planted")]
+pub mod planted;
 pub mod plugins;
 pub mod pods;
 pub mod preemption;

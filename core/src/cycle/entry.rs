@@ -368,6 +368,8 @@ impl Entry {
         dispatch: &mut Dispatch,
         scratch: &mut Scratch,
     ) {
+        #[cfg(feature = "planted")]
+        crate::planted::work(scratch.rows.len());
         let class = world.class(self.class);
         let Scratch { rows, scores, .. } = scratch;
         let plan = &self.plan;
