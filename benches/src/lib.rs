@@ -1,10 +1,11 @@
-//! What all benches share: warm clusters, pods, checks of answers, statistics, settings.
+//! What all benches share: warm clusters, pods, the suite of kernels, checks of answers, statistics.
 //!
 //! ```text
-//! benches/cycle.rs         time of Filter, Score and a whole cycle            criterion
+//! benches/cycle.rs         time of the suite's kernels                        criterion
+//! benches/instructions.rs  instructions of the suite's kernels                gungraun
+//! src/bin/gate-kernels.rs  both, driven by `schedlab gate`                    ABBA, callgrind
 //! benches/crossover.rs     inline against parallel, and which one is chosen   own loop, a table
 //! benches/measuring.rs     what recording costs a run                         own loop, ABBA
-//! benches/instructions.rs  instructions of the same kernels                   gungraun
 //! benches/loop_cost.rs     queue, dispatcher, nominator, gates on and off      own loop, a table
 //! benches/memory.rs        bytes per node and per pending pod                 counting allocator
 //! ```
@@ -16,27 +17,16 @@
 pub mod check;
 pub mod cluster;
 pub mod pods;
+pub mod serve;
 pub mod stats;
+pub mod suite;
+pub mod timing;
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
-
-use criterion::Criterion;
+use std::time::Instant;
 
 /// The seed of every cluster and every draw.
 pub const SEED: u64 = 17;
-
-/// The one criterion configuration: short, because a decision takes microseconds and the machine
-/// is shared. The command line can still ask for more.
-#[must_use]
-pub fn criterion_settings() -> Criterion {
-    Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1))
-        .without_plots()
-        .configure_from_args()
-}
 
 /// The clock that the engine is lent to measure its ways by.
 #[must_use]
