@@ -43,12 +43,17 @@ pub(crate) struct FenceArgs {
 }
 
 impl FenceArgs {
-    /// The fences, read from the history when one is given.
-    pub(crate) fn fences(&self) -> Result<Fences> {
+    /// The percentage, if it is one.
+    pub(crate) fn checked(&self) -> Result<f64> {
         if !(0.0..=100.0).contains(&self.fence) {
             bail!("--fence {}: a percentage between 0 and 100 is needed", self.fence);
         }
-        let default = Fence::given(self.fence / 100.0);
+        Ok(self.fence)
+    }
+
+    /// The fences, read from the history when one is given.
+    pub(crate) fn fences(&self) -> Result<Fences> {
+        let default = Fence::given(self.checked()? / 100.0);
         let mut fences = Fences { default, ..Fences::default() };
         if let Some(dir) = &self.history {
             let history = history::read(dir)?;
@@ -75,5 +80,5 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit> {
             comparison.unmatched.join(", ")
         );
     }
-    present(&[comparison], &args.output)
+    present(&[comparison], &args.output, "comparison")
 }

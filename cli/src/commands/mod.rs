@@ -5,7 +5,6 @@ pub(crate) mod compare;
 pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;
-mod gate_build;
 pub(crate) mod list;
 pub(crate) mod profile;
 pub(crate) mod record;

@@ -16,7 +16,8 @@ use crate::table::{Align, render};
 /// Where a comparison goes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write comparison.json, comparison.md (for a pull request) and junit.xml here
+    /// Write JSON, Markdown (for a pull request) and JUnit XML here: comparison.json, .md and .xml,
+    /// or gate.json, .md and .xml
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the comparison as JSON on standard output, and nothing else there
@@ -24,10 +25,10 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
-/// Prints and writes comparisons; says how the process ends.
-pub(crate) fn present(comparisons: &[Comparison], output: &OutputArgs) -> Result<Exit> {
+/// Prints and writes comparisons, to files of this name; says how the process ends.
+pub(crate) fn present(comparisons: &[Comparison], output: &OutputArgs, name: &str) -> Result<Exit> {
     if let Some(dir) = &output.out {
-        write_files(dir, comparisons)?;
+        write_files(dir, name, comparisons)?;
     }
     if output.json {
         say(&to_json(comparisons)?);
@@ -36,7 +37,7 @@ pub(crate) fn present(comparisons: &[Comparison], output: &OutputArgs) -> Result
             print_comparison(comparison);
         }
         if let Some(dir) = &output.out {
-            say(&format!("Written: {}/comparison.json, comparison.md, junit.xml", dir.display()));
+            say(&format!("Written: {}/{name}.json, {name}.md, {name}.xml", dir.display()));
         }
     }
     Ok(exit(comparisons))
@@ -63,13 +64,13 @@ fn to_json(comparisons: &[Comparison]) -> Result<String> {
     text.context("could not write the comparison as JSON")
 }
 
-fn write_files(dir: &Path, comparisons: &[Comparison]) -> Result<()> {
+fn write_files(dir: &Path, name: &str, comparisons: &[Comparison]) -> Result<()> {
     let all = |text: fn(&Comparison) -> String| comparisons.iter().map(text).collect::<Vec<_>>().join("\n");
-    write_atomic(&dir.join("comparison.json"), to_json(comparisons)?.as_bytes())?;
-    write_atomic(&dir.join("comparison.md"), all(markdown).as_bytes())?;
+    write_atomic(&dir.join(format!("{name}.json")), to_json(comparisons)?.as_bytes())?;
+    write_atomic(&dir.join(format!("{name}.md")), all(markdown).as_bytes())?;
     // A JUnit file has one root: several comparisons are several suites under it.
     let suites = comparisons.iter().map(junit).collect::<Vec<_>>();
-    write_atomic(&dir.join("junit.xml"), merged_junit(&suites).as_bytes())?;
+    write_atomic(&dir.join(format!("{name}.xml")), merged_junit(&suites).as_bytes())?;
     Ok(())
 }
 

@@ -38,7 +38,7 @@ fn compare_ends_with_the_code_of_its_verdict_and_writes_three_files() {
         .ends_with(4)
         .says("verdict: inconclusive; about 4 more sample(s) a side would decide");
     assert!(folder.read("out/comparison.md").starts_with("### schedlab compare: worse"));
-    assert!(folder.read("out/junit.xml").contains("type=\"regression\""));
+    assert!(folder.read("out/comparison.xml").contains("type=\"regression\""));
     assert_eq!(json(&folder.read("out/comparison.json"))["schema"], "schedlab-comparison/v1");
     let answer = schedlab_in(&folder, &["compare", "base", "slow", "--json"]).ends_with(3);
     assert_eq!(json(&answer.stdout)["verdict"], "worse");

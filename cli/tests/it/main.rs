@@ -3,6 +3,7 @@
 mod bad_input;
 mod explain;
 mod extenders;
+mod gate;
 mod interrupt;
 mod lab;
 mod list;

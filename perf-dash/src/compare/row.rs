@@ -127,6 +127,32 @@ impl Row {
         }
     }
 
+    /// Judges ratios `head / base` that were each measured for themselves; the values are shown.
+    #[must_use]
+    pub fn from_ratios(
+        workload: &str,
+        metric: Metric,
+        (base, head): (&[f64], &[f64]),
+        ratios: &[f64],
+        fence: Fence,
+        seed: u64,
+    ) -> Row {
+        let row = Row::without_ratio(workload, metric, (base, head), fence);
+        if ratios.is_empty() || !ratios.iter().all(|&ratio| 0.0 < ratio && ratio.is_finite()) {
+            return row;
+        }
+        let ratio = ratio_of_pairs(ratios, seed);
+        let judged = judge(&ratio, &fence, row.metric.direction, ratios.len());
+        Row {
+            ratio: Some(ratio),
+            p: Some(wilcoxon_p(ratios)),
+            test: "median of sessions of ABBA quartets, bootstrap 95 %, Wilcoxon signed ranks".to_owned(),
+            verdict: judged.verdict,
+            more_needed: judged.more_needed,
+            ..row
+        }
+    }
+
     /// A count that has no noise: any difference beyond the fence is one.
     #[must_use]
     pub fn exact(workload: &str, metric: Metric, base: f64, head: f64, fence: Fence) -> Row {

@@ -2,54 +2,45 @@
 //!
 //! The format (valgrind manual, "Callgrind Format Specification"): `fn=(7) name` begins a function
 //! and names it the first time, a line of numbers is a position and its costs, and the line after
-//! `calls=` is the inclusive cost of a call, which belongs to the callee.
+//! `calls=` is the inclusive cost of a call, which belongs to the callee. `fl=`, `fi=` and `fe=`
+//! say which file the lines after them are of: an optimised function holds inlined code of many.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::{Metric, Row};
 use crate::stats::{Fence, Verdict};
 
 use super::INSTRUCTION_FENCE;
 
-/// Why counts could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum CallgrindError {
-    /// The system refused.
-    #[error("{}: cannot be read: {cause}", path.display())]
-    Read {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's answer.
-        cause: std::io::Error,
-    },
-    /// Not a file of callgrind, or one without instructions.
-    #[error("{}: not a callgrind file with the event Ir", path.display())]
-    NotCallgrind {
-        /// The file.
-        path: PathBuf,
-    },
-}
-
 /// Instructions of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstructionCounts {
     /// All of them.
     pub total: u64,
-    /// By function, its own only.
-    pub by_function: BTreeMap<String, u64>,
+    /// By function and by the file that the code was inlined from, their own only.
+    pub by_function: BTreeMap<Place, u64>,
+}
+
+/// A function, and the file of the code in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its demangled name.
+    pub function: String,
+    /// The source file, without the folder it was built in.
+    pub file: String,
 }
 
 /// How one function's own instructions changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionChange {
     /// Its demangled name.
-    pub name: String,
+    pub function: String,
     /// Before.
     pub base: u64,
     /// After.
     pub head: u64,
+    /// Files whose code in it grew, and by how much; the most first.
+    pub files: Vec<(String, u64)>,
 }
 
 impl InstructionCounts {
@@ -57,22 +48,25 @@ impl InstructionCounts {
     #[must_use]
     pub fn parse(text: &str) -> Option<InstructionCounts> {
         let mut counts = InstructionCounts::default();
-        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        let (mut functions, mut files) = (BTreeMap::new(), BTreeMap::new());
         let (mut positions, mut event) = (1, None);
-        let mut function = String::from("(unknown)");
+        let mut place = Place { function: "(unknown)".to_owned(), file: "(unknown)".to_owned() };
         let mut is_call_cost = false;
         for line in text.lines() {
             if let Some(list) = line.strip_prefix("events:") {
                 event = list.split_whitespace().position(|name| name == "Ir");
             } else if let Some(list) = line.strip_prefix("positions:") {
                 positions = list.split_whitespace().count();
-            } else if let Some(name) = line.strip_prefix("fn=") {
-                function = plain_name(resolve(name, &mut names));
-            } else if let Some(name) = line.strip_prefix("cfn=") {
-                // The callee's name may be given here for the first time.
-                resolve(name, &mut names);
-            } else if line.starts_with("calls=") {
-                is_call_cost = true;
+            } else if let Some((key, name)) = line.split_once('=').filter(|(key, _)| key.len() <= 5) {
+                // A callee's names may be given here for the first time.
+                match key {
+                    "fn" => place.function = plain_name(resolve(name, &mut functions)),
+                    "cfn" => drop(resolve(name, &mut functions)),
+                    "fl" | "fi" | "fe" => place.file = plain_file(resolve(name, &mut files)),
+                    "cfi" | "cfl" => drop(resolve(name, &mut files)),
+                    "calls" => is_call_cost = true,
+                    _ => {}
+                }
             } else if line.starts_with(['+', '-', '*'])
                 || line.starts_with(|first: char| first.is_ascii_digit())
             {
@@ -81,7 +75,7 @@ impl InstructionCounts {
                 if !std::mem::take(&mut is_call_cost) {
                     let cost = cost.unwrap_or(0);
                     counts.total += cost;
-                    *counts.by_function.entry(function.clone()).or_default() += cost;
+                    *counts.by_function.entry(place.clone()).or_default() += cost;
                 }
             }
         }
@@ -91,16 +85,28 @@ impl InstructionCounts {
     /// Functions whose own instructions differ, the largest growth first.
     #[must_use]
     pub fn changes_to(&self, head: &InstructionCounts) -> Vec<FunctionChange> {
-        let names = self.by_function.keys().chain(head.by_function.keys());
-        let of = |counts: &InstructionCounts, name: &str| counts.by_function.get(name).copied().unwrap_or(0);
-        let mut changes: Vec<FunctionChange> = names
-            .map(|name| FunctionChange { name: name.clone(), base: of(self, name), head: of(head, name) })
-            .filter(|change| change.base != change.head)
-            .collect();
-        changes.sort_by_key(|change| {
-            (std::cmp::Reverse(i128::from(change.head) - i128::from(change.base)), change.name.clone())
-        });
-        changes.dedup();
+        let mut by_function: BTreeMap<&str, FunctionChange> = BTreeMap::new();
+        for place in self.by_function.keys().chain(head.by_function.keys()).collect::<BTreeSet<_>>() {
+            let of = |counts: &InstructionCounts| counts.by_function.get(place).copied().unwrap_or(0);
+            let change = by_function.entry(&place.function).or_insert_with(|| FunctionChange {
+                function: place.function.clone(),
+                base: 0,
+                head: 0,
+                files: Vec::new(),
+            });
+            change.base += of(self);
+            change.head += of(head);
+            if of(self) < of(head) {
+                change.files.push((place.file.clone(), of(head) - of(self)));
+            }
+        }
+        let mut changes: Vec<FunctionChange> =
+            by_function.into_values().filter(|change| change.base != change.head).collect();
+        for change in &mut changes {
+            change.files.sort_by_key(|(_, growth)| std::cmp::Reverse(*growth));
+        }
+        // Stable: equal growth stays in the order of names.
+        changes.sort_by_key(|change| std::cmp::Reverse(i128::from(change.head) - i128::from(change.base)));
         changes
     }
 }
@@ -127,34 +133,11 @@ fn plain_name(name: &str) -> String {
     }
 }
 
-/// The counts of every `callgrind.*.out` in and below a directory, by its path there.
-pub fn read_counts(dir: &Path) -> Result<BTreeMap<String, InstructionCounts>, CallgrindError> {
-    let mut counts = BTreeMap::new();
-    collect(dir, dir, &mut counts)?;
-    Ok(counts)
-}
-
-fn collect(
-    root: &Path,
-    dir: &Path,
-    counts: &mut BTreeMap<String, InstructionCounts>,
-) -> Result<(), CallgrindError> {
-    let unreadable = |path: &Path, cause| CallgrindError::Read { path: path.to_owned(), cause };
-    for entry in fs::read_dir(dir).map_err(|cause| unreadable(dir, cause))? {
-        let path = entry.map_err(|cause| unreadable(dir, cause))?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_dir() {
-            collect(root, &path, counts)?;
-        } else if name.starts_with("callgrind.") && name.ends_with(".out") {
-            let text = fs::read_to_string(&path).map_err(|cause| unreadable(&path, cause))?;
-            let parsed = InstructionCounts::parse(&text)
-                .ok_or_else(|| CallgrindError::NotCallgrind { path: path.clone() })?;
-            let parent =
-                path.parent().and_then(|parent| parent.strip_prefix(root).ok()).unwrap_or(Path::new(""));
-            counts.insert(parent.display().to_string(), parsed);
-        }
-    }
-    Ok(())
+/// The file below the crate's folder: builds are made in different places.
+fn plain_file(file: &str) -> String {
+    let cut = ["/registry/src/", "/library/"].iter().find_map(|mark| file.split_once(mark));
+    let file = cut.map_or(file, |(_, below)| below);
+    file.trim_start_matches("/schedlab/").to_owned()
 }
 
 /// A row a kernel that both have. A kernel that grew names the functions that did.
@@ -179,12 +162,14 @@ pub fn instruction_rows(
 /// The functions that account for the growth, at most three.
 fn blame(base: &InstructionCounts, head: &InstructionCounts) -> Option<String> {
     let describe = |change: &FunctionChange| {
+        let file = change.files.first().map(|(file, _)| format!(", most of it from {file}"));
         format!(
-            "{} +{} instructions ({} to {})",
-            change.name,
+            "{} +{} instructions ({} to {}{})",
+            change.function,
             change.head - change.base,
             change.base,
-            change.head
+            change.head,
+            file.unwrap_or_default()
         )
     };
     let changes = base.changes_to(head);
@@ -204,10 +189,12 @@ positions: line
 events: Ir Dr
 
 ob=(1) /bench
-fl=(1) lib.rs
+fl=(1) /schedlab/core/src/lib.rs
 fn=(1) core::filter::h0123456789abcdef
 10 5 1
+fi=(3) /rustc/1/library/core/src/slice.rs
 +1 7 2
+fe=(1)
 cfi=(2) other.rs
 cfn=(2) core::score'2
 calls=3 20
@@ -226,9 +213,15 @@ totals: 105 6
     fn own_costs_are_summed_and_calls_are_left_to_the_callee() {
         let counts = InstructionCounts::parse(FILE).expect("callgrind");
         assert_eq!(counts.total, 105);
+        let place = |function: &str, file: &str| Place { function: function.into(), file: file.into() };
         assert_eq!(
             counts.by_function,
-            BTreeMap::from([("core::filter".to_owned(), 15), ("core::score".to_owned(), 90)])
+            BTreeMap::from([
+                (place("core::filter", "core/src/lib.rs"), 6),
+                (place("core::filter", "core/src/slice.rs"), 7),
+                (place("core::filter", "other.rs"), 2),
+                (place("core::score", "other.rs"), 90),
+            ])
         );
         assert_eq!(InstructionCounts::parse("positions: line\n1 2\n"), None);
     }
@@ -245,7 +238,8 @@ totals: 105 6
         };
         let worse = &rows(&head)[0];
         assert_eq!(worse.verdict, Verdict::Worse);
-        assert_eq!(worse.note.as_deref(), Some("slower: core::score +5 instructions (90 to 95)"));
+        let blamed = "slower: core::score +5 instructions (90 to 95, most of it from other.rs)";
+        assert_eq!(worse.note.as_deref(), Some(blamed));
         let same = &rows(&base)[0];
         assert_eq!((same.verdict, same.note.as_deref()), (Verdict::Unchanged, None));
         assert_eq!(base.changes_to(&head).len(), 2);
@@ -254,7 +248,7 @@ totals: 105 6
     #[test]
     fn a_fifth_of_a_percent_is_the_limit() {
         let counts =
-            |total| InstructionCounts { total, by_function: BTreeMap::from([("f".to_owned(), total)]) };
+            |total| InstructionCounts { total, by_function: BTreeMap::from([(Place::default(), total)]) };
         let verdict = |head| {
             let by = |total| BTreeMap::from([("k".to_owned(), counts(total))]);
             instruction_rows(&by(100_000), &by(head))[0].verdict

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Interval, ratio_of_medians};
+use crate::stats::{Interval, ratio_of_pairs};
 
 /// Steps of one call of the kernel: a few milliseconds on any machine of this decade.
 pub const REFERENCE_STEPS: u64 = 4_000_000;
@@ -45,7 +45,7 @@ pub fn reference_kernel(seed: u32) -> u64 {
 /// A throughput in units of the yardstick.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Pods per million reference steps.
+    /// Turns (pods, decisions) per million reference steps.
     pub score: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
@@ -53,13 +53,15 @@ pub struct Score {
     pub high: f64,
 }
 
-/// The score of throughputs (pods/s) and of the yardstick's rates (steps/s), measured in one run.
+/// The score of rates (turns/s) and of the yardstick's rates (steps/s), each pair measured side by
+/// side, so that what slows one slows the other.
 ///
 /// # Panics
-/// When either is empty or holds a value that is not above 0.
+/// When there is no pair, or a value is not above 0.
 #[must_use]
-pub fn score(pods_per_s: &[f64], steps_per_s: &[f64], seed: u64) -> Score {
-    let Interval { ratio, low, high } = ratio_of_medians(steps_per_s, pods_per_s, seed);
+pub fn score(turns_per_s: &[f64], steps_per_s: &[f64], seed: u64) -> Score {
+    let ratios: Vec<f64> = turns_per_s.iter().zip(steps_per_s).map(|(turns, steps)| turns / steps).collect();
+    let Interval { ratio, low, high } = ratio_of_pairs(&ratios, seed);
     Score { score: ratio * 1e6, low: low * 1e6, high: high * 1e6 }
 }
 
@@ -85,5 +87,17 @@ mod tests {
         let (slow, fast) = (of(1.0), of(2.0));
         assert!((slow.score - 500.0).abs() < 5.0, "{slow:?}");
         assert!(slow.low < fast.score && fast.score < slow.high, "{slow:?} {fast:?}");
+    }
+
+    #[test]
+    fn a_machine_that_is_slow_half_of_the_time_has_the_same_score() {
+        let mut sampler = Sampler::new(5);
+        let speeds = sampler.many(40, |s| if s.normal(0.0, 1.0) < 0.0 { 1.0 } else { 0.5 });
+        let of = |sampler: &mut Sampler, rate: f64| -> Vec<f64> {
+            speeds.iter().map(|speed| rate * speed * sampler.normal(1.0, 0.01)).collect()
+        };
+        let score = score(&of(&mut sampler, 500_000.0), &of(&mut sampler, 1e9), 1);
+        assert!((score.score - 500.0).abs() < 5.0, "{score:?}");
+        assert!(score.high - score.low < 10.0, "{score:?}");
     }
 }

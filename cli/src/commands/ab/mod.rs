@@ -1,11 +1,15 @@
 //! `schedlab ab`: variants of a workload, interleaved in one run.
 //!
-//! The flags of a variant are those of `schedlab run`, parsed by the same definitions.
+//! A variant is a set of flags of `schedlab run`, run in this process, or a git revision, built and
+//! run in a process of its own.
 
+mod variant;
+
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, Parser};
+use anyhow::{Result, bail};
+use clap::Args;
 use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
 use schedlab_perf_dash::stats::{ROUND, abba_order};
 use schedlab_workloads::assemble::workload_results;
@@ -14,11 +18,14 @@ use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
 use schedlab_workloads::results::{Stage, Status, WorkloadResult};
 
+pub(crate) use self::variant::parse_flags;
+use self::variant::{Program, Variant};
 use super::compare::FenceArgs;
+use super::gate::workloads::run_json;
 use super::verdicts::{OutputArgs, present};
 use super::{run, select};
 use crate::Exit;
-use crate::args::{RunArgs, SelectArgs};
+use crate::args::SelectArgs;
 use crate::progress::complain;
 
 /// What to interleave.
@@ -26,8 +33,15 @@ use crate::progress::complain;
 pub(crate) struct AbArgs {
     /// A variant as 'NAME: FLAGS', with the flags of `schedlab run`; the first one is the base of
     /// every ratio. At least two
-    #[arg(long = "variant", value_name = "NAME: FLAGS", required = true)]
+    #[arg(long = "variant", value_name = "NAME: FLAGS", required_unless_present = "revisions")]
     variants: Vec<String>,
+    /// A git revision as a variant, 'REVISION' or 'REVISION: FLAGS'; the first one is the base of
+    /// every ratio. At least two
+    #[arg(long = "rev", value_name = "REVISION", conflicts_with = "variants")]
+    revisions: Vec<String>,
+    /// Where worktrees and builds of revisions are kept between calls
+    #[arg(long, value_name = "DIR", default_value = "target/gate", requires = "revisions")]
+    work: PathBuf,
     /// Flags that all variants have, before their own
     #[arg(long, value_name = "FLAGS", default_value = "", allow_hyphen_values = true)]
     all: String,
@@ -48,20 +62,6 @@ pub(crate) struct AbArgs {
     output: OutputArgs,
 }
 
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, name = "--variant", args_override_self = true, disable_help_flag = true)]
-struct VariantFlags {
-    #[command(flatten)]
-    run: RunArgs,
-}
-
-#[derive(Debug)]
-struct Variant {
-    name: String,
-    flags: String,
-    args: RunArgs,
-}
-
 /// What the runs of one variant measured, in the order they ran.
 #[derive(Clone, Debug, Default)]
 struct Samples {
@@ -74,15 +74,7 @@ struct Samples {
 }
 
 pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
-    let variants = args.variants.iter().map(|text| variant(text, &args.all)).collect::<Result<Vec<_>>>()?;
-    if variants.len() < 2 {
-        bail!("one variant has nothing to be compared with; give --variant twice or more");
-    }
-    if let Some(twin) =
-        variants.iter().enumerate().find(|(at, v)| variants[..*at].iter().any(|w| w.name == v.name))
-    {
-        bail!("two variants are called {:?}; their names must differ", twin.1.name);
-    }
+    let variants = variants(args)?;
     let fences = args.fence.fences()?;
     let interrupt = run::listen_for_interrupt();
     let mut rows: Vec<Vec<Row>> = vec![Vec::new(); variants.len()];
@@ -104,81 +96,40 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
     if rows[1].is_empty() {
         bail!("no workload could run; `schedlab list` with the same --suite or --config shows why");
     }
-    let described = |variant: &Variant| format!("{}: {}", variant.name, variant.flags.trim());
+    let how = if args.revisions.is_empty() { "in one process" } else { "a process a run" };
     let comparisons: Vec<Comparison> = variants
         .iter()
         .zip(rows)
         .skip(1)
         .map(|(head, rows)| {
             let mut comparison =
-                Comparison::new("schedlab ab", &described(&variants[0]), &described(head), rows);
+                Comparison::new("schedlab ab", &variants[0].described(), &head.described(), rows);
             comparison.notes.push(format!(
-                "interleaved in one process: up to {} rounds of {ROUND} runs a variant, order from seed {}, {} warm-up run(s)",
+                "interleaved, {how}: up to {} rounds of {ROUND} runs a variant, order from seed {}, {} warm-up run(s)",
                 args.rounds, args.order_seed, args.warm_up
             ));
             comparison
         })
         .collect();
-    present(&comparisons, &args.output)
+    present(&comparisons, &args.output, "comparison")
 }
 
-/// Reads `NAME: FLAGS`.
-fn variant(text: &str, all: &str) -> Result<Variant> {
-    let Some((name, flags)) = text.split_once(':') else {
-        bail!(
-            "--variant {text:?} has no name; write 'NAME: FLAGS', as 'cached: --class-cache on' or 'default:'"
-        );
+fn variants(args: &AbArgs) -> Result<Vec<Variant>> {
+    let read = |text: &String| Variant::of_flags(text, &args.all);
+    let built = |text: &String| Variant::of_revision(text, &args.all, &args.work);
+    let variants: Vec<Variant> = match args.revisions.as_slice() {
+        [] => args.variants.iter().map(read).collect::<Result<_>>()?,
+        revisions => revisions.iter().map(built).collect::<Result<_>>()?,
     };
-    let name = name.trim().to_owned();
-    if name.is_empty() {
-        bail!("--variant {text:?}: the name before the colon is empty");
+    if variants.len() < 2 {
+        bail!("one variant has nothing to be compared with; give --variant, or --rev, twice or more");
     }
-    let args = parse_flags(&name, &format!("{all} {flags}"))?;
-    Ok(Variant { name, flags: flags.trim().to_owned(), args })
-}
-
-/// Reads the flags of one variant: those of `schedlab run`, but for what is the same for all.
-pub(super) fn parse_flags(name: &str, flags: &str) -> Result<RunArgs> {
-    let words = split_words(flags).with_context(|| format!("--variant {name:?}"))?;
-    let parsed = VariantFlags::try_parse_from(&words)
-        .map_err(|error| anyhow::anyhow!("--variant {name:?}: {}", error.to_string().trim_end()))?;
-    let plain = RunArgs::default();
-    let taken = [
-        (
-            "--suite, --config, --filter or --labels",
-            format!("{:?}", parsed.run.select) != format!("{:?}", plain.select),
-        ),
-        ("--repeat", parsed.run.repeat != plain.repeat),
-        ("--out", parsed.run.out.is_some()),
-        ("--json", parsed.run.json),
-        ("--enforce-thresholds", parsed.run.enforce_thresholds),
-        ("--metrics", parsed.run.metrics.is_some()),
-    ];
-    if let Some((flag, _)) = taken.iter().find(|(_, is_set)| *is_set) {
-        bail!("--variant {name:?}: {flag} is the same for all variants; give it to `schedlab ab` itself");
+    if let Some(twin) =
+        variants.iter().enumerate().find(|(at, v)| variants[..*at].iter().any(|w| w.name == v.name))
+    {
+        bail!("two variants are called {:?}; their names must differ", twin.1.name);
     }
-    Ok(parsed.run)
-}
-
-/// Words as a shell splits them: by white space, quotes keep it.
-fn split_words(text: &str) -> Result<Vec<String>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), close) if open == close => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, space) if space.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    if let Some(open) = quote {
-        bail!("the quote {open} is not closed");
-    }
-    words.extend(word);
-    Ok(words)
+    Ok(variants)
 }
 
 fn measure(
@@ -191,26 +142,52 @@ fn measure(
     let control =
         Control { interrupt, progress: &NoProgress, registry: &registry, config_file: ConfigFile::Fixed };
     let mut samples = vec![Samples::default(); variants.len()];
+    let run_once = |variant: &Variant| -> Result<Option<WorkloadResult>> {
+        match &variant.program {
+            Program::Here(flags) => {
+                let outcome = run::run_once(flags, workload, control)?;
+                let settings = run::settings(flags);
+                // The last measured part: earlier ones, where a workload has several, set the stage.
+                Ok(workload_results(workload, &workload.feature_gates, settings, &[outcome], None).pop())
+            }
+            Program::Built { binary, flags } => run_built(binary, flags, &args.select, workload),
+        }
+    };
     for _ in 0..args.warm_up {
         for variant in variants {
-            run::run_once(&variant.args, workload, control)?;
+            run_once(variant)?;
         }
     }
     for round in abba_order(variants.len(), args.rounds as usize, args.order_seed) {
         for at in round {
-            let outcome = run::run_once(&variants[at].args, workload, control)?;
+            let result = run_once(&variants[at])?;
             if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
                 return Ok(samples);
             }
-            let settings = run::settings(&variants[at].args);
-            let results = workload_results(workload, &workload.feature_gates, settings, &[outcome], None);
-            // The last measured part: earlier ones, where a workload has several, set the stage.
-            if let Some(result) = results.last() {
-                samples[at].take(result);
+            if let Some(result) = result {
+                samples[at].take(&result);
             }
         }
     }
     Ok(samples)
+}
+
+/// The workload, by another build.
+fn run_built(
+    binary: &Path,
+    flags: &[String],
+    select: &SelectArgs,
+    workload: &ResolvedWorkload,
+) -> Result<Option<WorkloadResult>> {
+    let only = format!("^{}$", regex::escape(&workload.full_name));
+    let mut args = vec!["--filter", only.as_str()];
+    if let Some(suite) = &select.suite {
+        args.extend(["--suite", suite]);
+    }
+    let configs: Vec<String> = select.config.iter().map(|path| path.display().to_string()).collect();
+    args.extend(configs.iter().flat_map(|config| ["--config", config]));
+    args.extend(flags.iter().map(String::as_str));
+    Ok(run_json(binary, &args)?.workloads.pop())
 }
 
 impl Samples {
@@ -262,41 +239,4 @@ fn rows_of(
         }
     }
     rows
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_split_as_a_shell_splits_them() {
-        let cases: [(&str, &[&str]); 4] = [
-            ("", &[]),
-            ("  --a  b ", &["--a", "b"]),
-            ("--a 'b c' \"d 'e\"", &["--a", "b c", "d 'e"]),
-            ("x'y z'w ''", &["xy zw", ""]),
-        ];
-        for (text, wanted) in cases {
-            assert_eq!(split_words(text).expect(text), wanted, "{text:?}");
-        }
-        assert!(split_words("'a").is_err());
-    }
-
-    #[test]
-    fn a_variant_has_the_flags_of_run_and_its_own_win() {
-        let cached = variant("cached: --class-cache off --class-cache on", "--seed 3").expect("valid");
-        assert_eq!((cached.name.as_str(), cached.args.seed), ("cached", 3));
-        assert_eq!(variant("x: --seed 4", "--seed 3").expect("valid").args.seed, 4);
-        let refused = [
-            ("--class-cache on", "has no name"),
-            (": --seed 1", "the name before the colon is empty"),
-            ("a: --sed 1", "unexpected argument '--sed'"),
-            ("a: --repeat 3", "--repeat is the same for all variants"),
-            ("a: --filter x", "give it to `schedlab ab` itself"),
-        ];
-        for (text, wanted) in refused {
-            let message = format!("{:#}", variant(text, "").expect_err("refused"));
-            assert!(message.contains(wanted), "{text:?}: {message}");
-        }
-    }
 }

@@ -1,0 +1,147 @@
+//! Builds of git revisions, kept between calls.
+//!
+//! ```text
+//! WORK/<commit>/src      git worktree of the commit
+//! WORK/<commit>/target   its build; a commit never changes, so a second call finds it done
+//! WORK/working-tree      builds of the tree as it is
+//! ```
+//!
+//! The folder a checkout lies in is mapped away, so that two checkouts of one commit give the same
+//! program; nothing is built incrementally, because what was built before would decide how code is
+//! cut into units.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress::complain;
+
+/// Something to build, and what to call it.
+#[derive(Clone, Debug)]
+pub(crate) struct Build {
+    pub(crate) name: String,
+    checkout: PathBuf,
+    target: PathBuf,
+    features: Vec<String>,
+}
+
+impl Build {
+    /// A commit, in a worktree of its own.
+    pub(crate) fn of_revision(revision: &str, work: &Path) -> Result<Build> {
+        let spec = format!("{revision}^{{commit}}");
+        let commit = git(Path::new("."), &["rev-parse", "--verify", "--short=12", &spec])
+            .with_context(|| format!("{revision:?} is not a revision of this repository"))?;
+        let home = std::path::absolute(work.join(&commit))?;
+        let checkout = home.join("src");
+        if !checkout.join("Cargo.toml").is_file() {
+            std::fs::create_dir_all(&home).with_context(|| format!("{}: cannot be made", home.display()))?;
+            // A worktree whose folder was deleted is still registered; forget it first.
+            git(Path::new("."), &["worktree", "prune"])?;
+            let path = checkout.display().to_string();
+            git(Path::new("."), &["worktree", "add", "--force", "--detach", &path, &commit])?;
+        }
+        let name = if commit.starts_with(revision) { commit } else { format!("{revision} ({commit})") };
+        Ok(Build { name, checkout, target: home.join("target"), features: Vec::new() })
+    }
+
+    /// The working tree, changes and all.
+    pub(crate) fn of_working_tree(work: &Path) -> Result<Build> {
+        let checkout = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-toplevel"])?);
+        let commit = git(Path::new("."), &["rev-parse", "--short=12", "HEAD"])?;
+        let is_clean = git(Path::new("."), &["status", "--porcelain", "-uno"])?.is_empty();
+        let name = format!("working tree ({commit}{})", if is_clean { "" } else { ", changed" });
+        let target = std::path::absolute(work.join("working-tree"))?.join("target");
+        Ok(Build { name, checkout, target, features: Vec::new() })
+    }
+
+    /// The same with features of `schedlab-benches`, built in a place of its own.
+    pub(crate) fn with_features(mut self, features: &[String]) -> Build {
+        if !features.is_empty() {
+            let list = features.join("-");
+            self.name = format!("{} with {list}", self.name);
+            self.target = self.target.with_file_name(format!("target-{list}"));
+            self.features = features.to_vec();
+        }
+        self
+    }
+
+    /// Builds the kernels and says where they are.
+    pub(crate) fn kernels(&self) -> Result<PathBuf> {
+        let features = self.features.join(",");
+        let mut args = vec!["-p", "schedlab-benches", "--bin", "gate-kernels"];
+        if !features.is_empty() {
+            args.extend(["--features", &features]);
+        }
+        self.cargo(&args).with_context(|| {
+            format!(
+                "{} has no kernels to measure: a base older than the gate cannot be held against",
+                self.name
+            )
+        })?;
+        Ok(self.target.join("release/gate-kernels"))
+    }
+
+    /// Builds the whole program and says where it is.
+    pub(crate) fn schedlab(&self) -> Result<PathBuf> {
+        self.cargo(&["-p", "schedlab", "--bin", "schedlab"])
+            .with_context(|| format!("{} does not build", self.name))?;
+        Ok(self.target.join("release/schedlab"))
+    }
+
+    fn cargo(&self, args: &[&str]) -> Result<()> {
+        complain(&format!("schedlab: building {} ({})", self.name, args[args.len() - 1]));
+        let mut command = Command::new("cargo");
+        command
+            .args(["build", "--release", "--locked"])
+            .args(args)
+            .current_dir(&self.checkout)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_ENCODED_RUSTFLAGS", self.rustflags());
+        run(command).map(|_| ())
+    }
+
+    /// The caller's own flags and the mapping, as cargo wants them: with a separator between.
+    fn rustflags(&self) -> String {
+        let own = match std::env::var("CARGO_ENCODED_RUSTFLAGS") {
+            Ok(encoded) => encoded,
+            Err(_) => std::env::var("RUSTFLAGS")
+                .unwrap_or_default()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join("\u{1f}"),
+        };
+        let map = format!("--remap-path-prefix={}=/schedlab", self.checkout.display());
+        if own.is_empty() { map } else { format!("{own}\u{1f}{map}") }
+    }
+}
+
+/// A ready binary, by its absolute path.
+pub(crate) fn given(binary: &Path) -> Result<PathBuf> {
+    if !binary.is_file() {
+        bail!("{}: there is no such binary", binary.display());
+    }
+    Ok(std::path::absolute(binary)?)
+}
+
+fn git(dir: &Path, args: &[&str]) -> Result<String> {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(dir);
+    let output = run(command)?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Runs a program to its end; what it complained of is in the error.
+pub(super) fn run(mut command: Command) -> Result<Output> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| {
+        format!("{} cannot be started; is it installed?", command.get_program().display())
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let from = said.lines().count().saturating_sub(20);
+        let tail: Vec<&str> = said.lines().skip(from).collect();
+        bail!("{} ended with {}:\n{}", command.get_program().display(), output.status, tail.join("\n"));
+    }
+    Ok(output)
+}

@@ -1,0 +1,53 @@
+//! Up to where a difference is noise: each kernel's own fence, from the gate's history of builds
+//! against themselves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use schedlab_perf_dash::gate::{NoiseKey, NoiseRecord, append_noise, noise_fences};
+use schedlab_perf_dash::stats::Fence;
+
+use super::wall_clock::Measured;
+use crate::host;
+
+/// Half a percent: code that was only moved changes a hot loop by that much.
+const FENCE_FLOOR: f64 = 0.005;
+
+/// Fences by kernel, and one for those that have no history.
+#[derive(Debug)]
+pub(super) struct KernelFences {
+    default: Fence,
+    by_kernel: BTreeMap<String, Fence>,
+}
+
+impl KernelFences {
+    pub(super) fn read(file: &Path, key: &NoiseKey, default_percent: f64) -> Result<KernelFences> {
+        let default = Fence::given(default_percent / 100.0);
+        Ok(KernelFences { default, by_kernel: noise_fences(file, key, FENCE_FLOOR)? })
+    }
+
+    pub(super) fn of(&self, kernel: &str) -> Fence {
+        self.by_kernel.get(kernel).copied().unwrap_or(self.default)
+    }
+
+    pub(super) fn knows(&self, kernel: &str) -> bool {
+        self.by_kernel.contains_key(kernel)
+    }
+}
+
+/// What this machine's measurements can be compared with.
+pub(super) fn key(sessions: usize, quartets: usize) -> NoiseKey {
+    let machine = host::machine();
+    NoiseKey { machine: format!("{}, {} cores", machine.cpu_model, machine.cores), sessions, quartets }
+}
+
+/// Adds what a build against itself has shown.
+pub(super) fn remember(file: &Path, key: &NoiseKey, kernels: &[Measured]) -> Result<()> {
+    let record = |kernel: &Measured| NoiseRecord {
+        key: key.clone(),
+        kernel: kernel.path.clone(),
+        ratio: kernel.ratio(),
+    };
+    Ok(append_noise(file, &kernels.iter().map(record).collect::<Vec<_>>())?)
+}

@@ -1,0 +1,176 @@
+//! Whole workloads, end to end: a process a sample, the builds in ABBA order.
+//!
+//! Threads, sockets of the embedded API and the whole program's layout are in it, and so is all the
+//! noise of the machine; the kernels are the sharper instrument.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use schedlab_perf_dash::compare::{Fences, Metric, Pairing, Row};
+use schedlab_perf_dash::gate::{GATE_LEVEL, score};
+use schedlab_perf_dash::stats::{ROUND, SAMPLES_MIN, abba_order};
+use schedlab_workloads::results::{RunResult, Stage, Status, WorkloadResult, write_atomic};
+use schedlab_workloads::suites;
+
+use super::wall_clock::reference_rate;
+use crate::progress::complain;
+
+/// What to run, and how often.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    pub(super) config: PathBuf,
+    pub(super) filter: Option<String>,
+    pub(super) rounds: usize,
+    pub(super) repeat: u32,
+    pub(super) seconds_max: u64,
+    pub(super) seed: u64,
+}
+
+/// What the runs of one build measured of one workload, a value a process.
+#[derive(Debug, Default)]
+struct Samples {
+    throughput: Vec<f64>,
+    cycle_mean_us: Vec<f64>,
+    scheduled: Vec<u64>,
+    trouble: Option<String>,
+}
+
+/// All workloads of a run.
+#[derive(Debug, Default)]
+pub(super) struct Ran {
+    workloads: BTreeMap<String, [Samples; 2]>,
+    /// The yardstick's rate beside each round.
+    steps_per_s: Vec<f64>,
+}
+
+/// Runs both builds.
+pub(super) fn run(base: &Path, head: &Path, plan: &Rounds) -> Result<Ran> {
+    let one = |binary: &Path, repeat: u32| child(binary, plan, repeat);
+    // Once each, uncounted: pages of the binary come from disk the first time.
+    one(base, 1)?;
+    one(head, 1)?;
+    let mut ran = Ran::default();
+    let started = Instant::now();
+    for round in abba_order(2, plan.rounds, plan.seed) {
+        if SAMPLES_MIN <= ran.steps_per_s.len() && Duration::from_secs(plan.seconds_max) < started.elapsed() {
+            break;
+        }
+        ran.steps_per_s.push(reference_rate());
+        for at in round {
+            for workload in &one([base, head][at], plan.repeat)?.workloads {
+                ran.workloads.entry(workload.name.clone()).or_default()[at].take(workload);
+            }
+        }
+    }
+    Ok(ran)
+}
+
+/// The gate's own workloads, written out because the base binary may not know them.
+pub(super) fn write_suite(work: &Path) -> Result<PathBuf> {
+    let dir = work.join("suites");
+    let config = dir.join("gate/performance-config.yaml");
+    write_atomic(&config, include_bytes!("../../../suites/gate/performance-config.yaml"))?;
+    for (name, content) in suites::EMBEDDED.files.iter().filter(|(name, _)| name.starts_with("templates/")) {
+        write_atomic(&dir.join(name), content.as_bytes())?;
+    }
+    Ok(config)
+}
+
+fn child(binary: &Path, plan: &Rounds, repeat: u32) -> Result<RunResult> {
+    let mut args = vec!["--threads", "1"];
+    let repeat = repeat.to_string();
+    args.extend(["--repeat", &repeat]);
+    if let Some(filter) = &plan.filter {
+        args.extend(["--filter", filter]);
+    }
+    let config = plan.config.display().to_string();
+    args.extend(["--config", &config]);
+    run_json(binary, &args)
+}
+
+/// `BINARY run --json ARGS`, and what it measured.
+pub(crate) fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult> {
+    let output = Command::new(binary)
+        .args(["run", "--json"])
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("{}: cannot be started", binary.display()))?;
+    if !output.status.success() {
+        bail!(
+            "{} run ended with {}: {}",
+            binary.display(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("{}: `run --json` did not print a result", binary.display()))
+}
+
+impl Samples {
+    fn take(&mut self, workload: &WorkloadResult) {
+        // The best repeat, not the middle one: other programs only ever make a run slower.
+        let repeats = workload.repeats.iter().flat_map(|repeats| &repeats.runs);
+        let best = repeats.map(|run| run.throughput.total).fold(workload.throughput.total, f64::max);
+        self.throughput.push(best);
+        self.scheduled.push(workload.pods.scheduled);
+        if let Some(latency) = workload.latency_us.get(&Stage::SchedulingCycle) {
+            self.cycle_mean_us.push(latency.mean);
+        }
+        if workload.status != Status::Completed {
+            self.trouble = workload.message.clone();
+        }
+    }
+}
+
+impl Ran {
+    pub(super) fn round_count(&self) -> usize {
+        self.steps_per_s.len()
+    }
+
+    pub(super) fn rows(&self, fences: &Fences, seed: u64) -> Vec<Row> {
+        let rows = |(workload, [base, head]): (&String, &[Samples; 2])| {
+            throughput_rows(workload, base, head, fences, seed)
+        };
+        self.workloads.iter().flat_map(rows).collect()
+    }
+
+    /// Head's throughput in units of this machine's yardstick.
+    pub(super) fn score_notes(&self, seed: u64) -> Vec<String> {
+        let note = |(workload, [_, head]): (&String, &[Samples; 2])| {
+            if head.throughput.iter().any(|&rate| rate <= 0.0) {
+                complain(&format!("schedlab: {workload} has no throughput, so no score"));
+                return None;
+            }
+            // A round's samples beside the yardstick of that round.
+            let rounds = head.throughput.chunks_exact(ROUND);
+            let rates: Vec<f64> = rounds.map(|round| round.iter().copied().fold(0.0, f64::max)).collect();
+            let score = score(&rates, &self.steps_per_s, seed);
+            Some(format!(
+                "score of {workload}: {:.1} pods per million reference steps ({:.1} … {:.1})",
+                score.score, score.low, score.high
+            ))
+        };
+        self.workloads.iter().filter_map(note).collect()
+    }
+}
+
+fn throughput_rows(workload: &str, base: &Samples, head: &Samples, fences: &Fences, seed: u64) -> Vec<Row> {
+    let row = |metric, base: &[f64], head: &[f64]| {
+        Row::from_samples(workload, metric, (base, head), Pairing::Rounds, fences.of(workload), seed)
+    };
+    let mut throughput =
+        row(Metric::throughput(), &base.throughput, &head.throughput).needing_p_below(GATE_LEVEL);
+    if let Some(trouble) = base.trouble.as_ref().or(head.trouble.as_ref()) {
+        throughput = throughput.not_comparable(format!("not comparable: {trouble}"));
+    } else if base.scheduled != head.scheduled {
+        throughput = throughput
+            .not_comparable("not comparable: the builds bound different numbers of pods".to_owned());
+    }
+    let cycle = row(Metric::cost("cycle mean", "µs"), &base.cycle_mean_us, &head.cycle_mean_us).shown();
+    vec![throughput, cycle]
+}
