@@ -30,18 +30,12 @@ done
     path
 }
 
+/// Few quartets, and no limit of time for a busy machine to run into.
+const QUICK: [&str; 6] = ["--measure", "wall-clock", "--quartets", "3", "--seconds", "3600"];
+
 fn gate(folder: &Folder, base: &str, head: &str, more: &[&str]) -> crate::support::Answer {
-    let mut args = vec![
-        "gate",
-        "--base-kernels",
-        base,
-        "--head-kernels",
-        head,
-        "--measure",
-        "wall-clock",
-        "--quartets",
-        "3",
-    ];
+    let mut args = vec!["gate", "--base-kernels", base, "--head-kernels", head];
+    args.extend(QUICK);
     args.extend(more);
     schedlab_in(folder, &args)
 }
@@ -66,19 +60,19 @@ fn ten_percent_more_time_is_worse_and_is_written_for_people_and_machines() {
     assert_eq!((row["workload"].as_str(), row["verdict"].as_str()), (Some(BOTH), Some("worse")));
     let ratio = row["ratio"]["ratio"].as_f64().expect("a ratio");
     assert!((1.09..1.11).contains(&ratio), "{row}");
-    gate(&folder, &head, &base, &[]).ends_with(0).says("verdict: better");
+    gate(&folder, &head, &base, &["--sessions", "8"]).ends_with(0).says("verdict: better");
 }
 
 #[test]
 fn the_same_times_are_unchanged_and_few_sessions_are_inconclusive() {
     let folder = Folder::new();
     let base = kernels(&folder, "base", 1000, 7, "k");
-    gate(&folder, &base, &base, &[]).ends_with(0).says("verdict: unchanged");
+    gate(&folder, &base, &base, &["--sessions", "8"]).ends_with(0).says("verdict: unchanged");
     gate(&folder, &base, &base, &["--sessions", "3"])
         .ends_with(4)
         .says("3 more sample(s) a side would decide");
     let other = kernels(&folder, "other", 1000, 8, "k");
-    gate(&folder, &base, &other, &[]).ends_with(0).says("the builds decide differently");
+    gate(&folder, &base, &other, &["--sessions", "8"]).ends_with(0).says("the builds decide differently");
 }
 
 #[test]
@@ -164,8 +158,9 @@ fn in_repository(folder: &Folder, args: &[&str]) -> crate::support::Answer {
 fn revisions_are_built_once_each_and_the_working_tree_is_judged() {
     let folder = Folder::new();
     repository(&folder);
-    let fast = ["--measure", "wall-clock", "--quartets", "3"];
-    let with = |args: &[&'static str]| in_repository(&folder, &[&["gate"], args, &fast].concat());
+    let with = |args: &[&'static str]| {
+        in_repository(&folder, &[&["gate", "--sessions", "8"], args, &QUICK].concat())
+    };
     with(&["HEAD~1"]).ends_with(3).says("working tree (").says("verdict: worse");
     with(&["HEAD"]).ends_with(0).says("verdict: unchanged");
     with(&["HEAD", "--head", "HEAD~1"]).ends_with(0).says("verdict: better");
