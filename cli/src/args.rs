@@ -22,7 +22,13 @@ use crate::commands::site::SiteArgs;
 /// Without a command it runs the built-in suite "quick" and writes an HTML report.
 #[derive(Debug, Parser)]
 #[command(name = "schedlab", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
+#[command(after_help = "First steps:
+  schedlab                                   the built-in suite, with an HTML report
+  schedlab list                              what there is to run
+  schedlab run --config performance-config.yaml --filter SchedulingBasic
+  schedlab profile '^PlainPods/5000'         where the time goes
+
+Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
 threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression; \
 4 a comparison was inconclusive.")]
 pub(crate) struct Cli {
@@ -49,9 +55,10 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
     Gate(GateArgs),
-    /// Sample the CPU over a workload's measured part: flamegraph, pprof, shares of plugins
+    /// See where a workload's time goes and who allocates: flamegraphs, pprof, shares of plugins; or
+    /// what changed between two profiles
     Profile(ProfileArgs),
-    /// Show the site of a history on loopback, made anew as the history grows
+    /// Show the site of a history on loopback, live: with the progress of runs beside it
     Serve(ServeArgs),
     /// Write the static site of a history
     Site(SiteArgs),
@@ -60,7 +67,7 @@ pub(crate) enum Command {
 /// Which workloads.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SelectArgs {
-    /// Built-in suite to use
+    /// Built-in suite to use [default: quick, unless --config is given]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(suites::names()))]
     pub(crate) suite: Option<String>,
     /// scheduler_perf config file, or a directory with performance-config.yaml files below it;
@@ -133,6 +140,10 @@ pub(crate) struct RunArgs {
     /// End with exit code 1 when a workload misses the threshold its file sets
     #[arg(long)]
     pub(crate) enforce_thresholds: bool,
+    /// Record the result in this history when the run is over; a `schedlab serve` of the same history
+    /// shows the run's progress meanwhile
+    #[arg(long, value_name = "DIR")]
+    pub(crate) history: Option<PathBuf>,
     /// Serve Prometheus metrics with kube-scheduler's names on this loopback address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -160,6 +171,7 @@ impl Default for RunArgs {
             out: None,
             json: false,
             enforce_thresholds: false,
+            history: None,
             metrics: None,
             metrics_linger: 0,
         }

@@ -1,5 +1,7 @@
 //! `schedlab`: arguments in, tables and files out. Everything it does is in the other crates.
 
+mod alloc;
+mod announce;
 mod args;
 mod commands;
 mod host;
@@ -14,7 +16,7 @@ use clap::Parser;
 use args::{Cli, Command};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: alloc::Allocator = alloc::Allocator;
 
 /// What the process ends with. Upstream's benchmarks only know pass and fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

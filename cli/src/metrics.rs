@@ -1,14 +1,13 @@
 //! `schedlab run --metrics`: what is measured, for a Prometheus server to fetch meanwhile.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_workloads::executor::Progress;
-use schedlab_workloads::results::WorkloadResult;
+use schedlab_workloads::measure::{Live, Reading};
 use tiny_http::{Header, Response, Server};
 
 use crate::progress::complain;
@@ -21,9 +20,15 @@ pub(crate) struct Metrics {
 }
 
 #[derive(Default)]
-struct State {
-    done: Mutex<Vec<WorkloadResult>>,
-    pending: AtomicU64,
+struct State(Mutex<Known>);
+
+/// What can be told now.
+#[derive(Default)]
+struct Known {
+    /// Of schedulers that have ended.
+    past: Reading,
+    /// The one that runs.
+    live: Option<Live>,
 }
 
 impl Metrics {
@@ -52,21 +57,26 @@ impl Metrics {
         Ok(Metrics { server, state, thread: Some(thread) })
     }
 
-    /// Tells what has been measured so far.
-    pub(crate) fn publish(&self, workloads: &[WorkloadResult]) {
-        *self.state.done.lock().unwrap_or_else(PoisonError::into_inner) = workloads.to_vec();
-    }
-
-    /// A progress that also counts the pods that wait.
+    /// A progress that also knows which scheduler runs.
     pub(crate) fn watch<'a>(&'a self, inner: &'a dyn Progress) -> Watched<'a> {
         Watched { state: &self.state, inner }
     }
 }
 
 impl State {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn text(&self) -> String {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        prometheus_text(&done, self.pending.load(Ordering::Relaxed))
+        let known = self.lock();
+        match known.live.as_ref().and_then(Live::read) {
+            None => prometheus_text(&known.past),
+            Some(mut now) => {
+                now.add(&known.past);
+                prometheus_text(&now)
+            }
+        }
     }
 }
 
@@ -79,7 +89,7 @@ impl Drop for Metrics {
     }
 }
 
-/// Passes progress on and notes the pods that wait.
+/// Passes progress on and keeps hold of the scheduler that runs.
 pub(crate) struct Watched<'a> {
     state: &'a State,
     inner: &'a dyn Progress,
@@ -91,11 +101,27 @@ impl Progress for Watched<'_> {
     }
 
     fn pods(&self, scheduled: u64, wanted: u64) {
-        self.state.pending.store(wanted.saturating_sub(scheduled), Ordering::Relaxed);
         self.inner.pods(scheduled, wanted);
     }
 
     fn notice(&self, text: &str) {
         self.inner.notice(text);
+    }
+
+    fn begins(&self, live: &Live) {
+        self.state.lock().live = Some(live.clone());
+        self.inner.begins(live);
+    }
+
+    fn ends(&self, live: &Live) {
+        // Read before the lock is taken: a scrape that waits for it must not hold up the scheduler.
+        let last = live.read();
+        let mut known = self.state.lock();
+        known.live = None;
+        if let Some(last) = last {
+            known.past.add(&last.counted_only());
+        }
+        drop(known);
+        self.inner.ends(live);
     }
 }

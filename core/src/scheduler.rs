@@ -13,6 +13,7 @@ mod attempt;
 mod binding;
 mod calls;
 mod conditions;
+mod counters;
 #[cfg(feature = "mutants")]
 mod defects;
 mod events;
@@ -51,6 +52,7 @@ use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::world::World;
 
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
+pub use counters::{Counters, Doubling};
 pub use gates::{FeatureGates, GateError};
 pub use host::GateCounts;
 pub use pod_events::{EventLevel, PodEvent, PodEventNote, PodEventReason};
@@ -258,6 +260,7 @@ pub struct Scheduler {
     /// Every pod has a binding cycle, also one that nothing holds up.
     tracks_plain_pods: bool,
     counts: status::StageCounts,
+    counters: Counters,
     now_ns: u64,
 }
 
@@ -330,6 +333,7 @@ impl Scheduler {
             pod_events: Vec::new(),
             tracks_plain_pods: tracks_plain_pods(&settings),
             counts: status::StageCounts::default(),
+            counters: Counters::default(),
             now_ns: 0,
         })
     }

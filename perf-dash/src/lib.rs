@@ -16,6 +16,7 @@
 pub mod compare;
 mod explain_html;
 pub mod figure;
+pub mod folded;
 pub mod format;
 pub mod gate;
 pub mod history;

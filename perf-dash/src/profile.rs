@@ -55,7 +55,7 @@ pub fn frame_name(name: &str, file: &str) -> String {
         Some((front, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => front,
         _ => name,
     };
-    let plain = without_parameters(name);
+    let plain = without_parameters(&without_crate_hashes(name)).replace("::::", "::");
     if plain.starts_with('<') || plain.contains("schedlab") {
         return plain;
     }
@@ -63,6 +63,20 @@ pub fn frame_name(name: &str, file: &str) -> String {
         Some(module) => format!("{module}::{plain}"),
         None => plain,
     }
+}
+
+/// `std::thread` of `std[e28293b1aa0f68bd]::thread`.
+fn without_crate_hashes(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('[') {
+        let hash = rest[at + 1..].split(']').next().unwrap_or_default();
+        let is_hash = 8 <= hash.len() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let after = if is_hash { at + 1 + hash.len() + 1 } else { at + 1 };
+        plain.push_str(&rest[..if is_hash { at } else { after }]);
+        rest = &rest[after.min(rest.len())..];
+    }
+    plain + rest
 }
 
 /// Without `<...>`, but for a leading one, which is the type a method belongs to.
@@ -109,8 +123,18 @@ fn module_of(file: &str) -> Option<String> {
     Some(format!("{package}::{path}"))
 }
 
-/// `NodeResourcesFit` of `…schedlab_core::plugins::node_resources_fit::…`.
+/// `NodeResourcesFit` of `…schedlab_core::plugins::node_resources_fit::…`, and the plugin that other
+/// modules work for.
 fn plugin(frame: &str) -> Option<String> {
+    const ELSEWHERE: [(&str, &str); 4] = [
+        ("schedlab_core::preemption", "DefaultPreemption"),
+        ("schedlab_core::topology::affinity", "InterPodAffinity"),
+        ("schedlab_core::topology::spread", "PodTopologySpread"),
+        ("schedlab_core::queue::order", "PrioritySort"),
+    ];
+    if let Some((_, name)) = ELSEWHERE.iter().find(|(module, _)| frame.contains(module)) {
+        return Some((*name).to_owned());
+    }
     let module = after(frame, "schedlab_core::plugins::")?;
     let module = module.split("::").next().filter(|module| !module.contains(['<', ' ']))?;
     Some(module.split('_').map(capitalised).collect())
@@ -123,7 +147,14 @@ fn capitalised(word: &str) -> String {
 
 /// The extension point that a method of a plugin, or the engine's loop around it, belongs to.
 fn extension_point(frame: &str) -> Option<String> {
-    const METHODS: [(&str, &str); 8] = [
+    const METHODS: [(&str, &str); 15] = [
+        ("reserve", "Reserve"),
+        ("unreserve", "Reserve"),
+        ("permit", "Permit"),
+        ("pre_bind_pre_flight", "PreBind"),
+        ("pre_bind", "PreBind"),
+        ("bind", "Bind"),
+        ("post_bind", "PostBind"),
         ("pre_enqueue", "PreEnqueue"),
         ("less", "QueueSort"),
         ("pre_filter", "PreFilter"),
@@ -155,15 +186,35 @@ fn extension_point(frame: &str) -> Option<String> {
     if frame.contains("schedlab_core::plugins::") {
         return find(&METHODS);
     }
+    // Whole modules that serve one point.
+    const MODULES: [(&str, &str); 8] = [
+        ("schedlab_core::preemption", "PostFilter"),
+        ("schedlab_core::scheduler::preempt", "PostFilter"),
+        ("schedlab_core::topology", "PreFilter"),
+        ("schedlab_core::cycle::plan", "PreFilter"),
+        ("schedlab_core::cycle::verdict", "Filter"),
+        ("schedlab_core::cycle::word_best", "Score"),
+        ("schedlab_core::cycle::select", "Score"),
+        ("schedlab_core::queue::order", "QueueSort"),
+    ];
+    if let Some((_, point)) = MODULES.iter().find(|(module, _)| frame.contains(module)) {
+        return Some((*point).to_owned());
+    }
     if frame.contains("schedlab_core::cycle::") {
         return find(&LOOPS);
+    }
+    if frame.contains("schedlab_core::scheduler::binding") {
+        return find(&METHODS);
     }
     (frame.contains("schedlab_cluster::") && function == "bind_batch").then(|| "Bind".to_owned())
 }
 
 /// The part of the program, by module.
 fn part(frame: &str) -> Option<String> {
-    const PARTS: [(&str, &str); 13] = [
+    const PARTS: [(&str, &str); 16] = [
+        ("schedlab_core::topology", "pods by domain"),
+        ("schedlab_core::binding", "API calls"),
+        ("schedlab_core::nominations", "preemption"),
         ("schedlab_core::plugins", "plugins"),
         ("schedlab_core::scheduler", "scheduler loop"),
         ("schedlab_core::cycle", "scheduling cycle"),
@@ -236,6 +287,12 @@ mod tests {
             ("insert", "/home/x/.cargo/registry/src/y/hashbrown/src/map.rs", "insert"),
             ("<schedlab_core::a::B<C> as D>::run<E>", "", "<schedlab_core::a::B<C> as D>::run"),
             ("call_once<fn() -> i32>::inner", "", "call_once::inner"),
+            (
+                "std[e28293b1aa0f68bd]::thread::spawn::<F, T>::{closure#1}",
+                "",
+                "std::thread::spawn::{closure#1}",
+            ),
+            ("core::slice::<[u8]>::iter", "", "core::slice::iter"),
         ];
         for (name, file, wanted) in cases {
             assert_eq!(frame_name(name, file), wanted, "{name} in {file}");
@@ -263,6 +320,14 @@ mod tests {
                 None,
                 Some("Bind"),
             ),
+            (
+                "schedlab_core::preemption::dry_run::DryRun::run",
+                Some("DefaultPreemption"),
+                Some("PostFilter"),
+            ),
+            ("schedlab_core::scheduler::binding::reserve", None, Some("Reserve")),
+            ("schedlab_core::topology::affinity::prepare", Some("InterPodAffinity"), Some("PreFilter")),
+            ("schedlab_core::cycle::verdict::Question::fits", None, Some("Filter")),
             ("std::thread::spawn", None, None),
         ];
         for (frame, wanted_plugin, wanted_point) in cases {

@@ -1,11 +1,14 @@
 //! `schedlab record`: appends runs to a history.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_perf_dash::compare::load_side;
 use schedlab_perf_dash::history::{self, ImportFacts, ProfileSummary, Record, import_data_items};
+
+use serde_json::Value;
 
 use crate::Exit;
 use crate::progress::say;
@@ -25,8 +28,12 @@ pub(crate) struct RecordArgs {
     /// profile.json of `schedlab profile`, to record with the (one) result
     #[arg(long, value_name = "FILE")]
     profile: Vec<PathBuf>,
+    /// comparison.json of `schedlab gate`: record the instructions it counted in the head with the
+    /// (one) result
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
     /// Record upstream's perf-dash JSON files instead
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["results", "profile"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["results", "profile", "instructions"])]
     import: Vec<PathBuf>,
     /// Commit or version that was measured [default: what the result says]
     #[arg(long, value_name = "REVISION")]
@@ -62,6 +69,13 @@ fn measured(args: &RecordArgs) -> Result<Vec<Record>> {
         runs.extend(load_side(path)?.runs);
     }
     let profiles = args.profile.iter().map(read_profile).collect::<Result<Vec<_>>>()?;
+    let instructions = args.instructions.as_deref().map(read_instructions).transpose()?.unwrap_or_default();
+    if !instructions.is_empty() && runs.len() != 1 {
+        bail!(
+            "--instructions belong to one run, but {} results were given; record them one by one",
+            runs.len()
+        );
+    }
     if !profiles.is_empty() && runs.len() != 1 {
         bail!("--profile belongs to one run, but {} results were given; record them one by one", runs.len());
     }
@@ -69,6 +83,7 @@ fn measured(args: &RecordArgs) -> Result<Vec<Record>> {
         let mut record = Record::from_run(run, args.label.clone(), profiles.clone());
         record.revision = args.revision.clone().or(record.revision);
         record.started_at = args.at.clone().unwrap_or(record.started_at);
+        record.instructions.clone_from(&instructions);
         record.with_id()
     };
     Ok(runs.iter().map(to_record).collect())
@@ -78,6 +93,24 @@ fn read_profile(path: &PathBuf) -> Result<ProfileSummary> {
     let text = std::fs::read(path).with_context(|| format!("{}: cannot read the profile", path.display()))?;
     serde_json::from_slice(&text)
         .with_context(|| format!("{}: not a profile.json of `schedlab profile`", path.display()))
+}
+
+/// The counts of the head, by kernel.
+fn read_instructions(path: &Path) -> Result<BTreeMap<String, u64>> {
+    let text =
+        std::fs::read(path).with_context(|| format!("{}: cannot read the comparison", path.display()))?;
+    let document: Value = serde_json::from_slice(&text)
+        .with_context(|| format!("{}: not a comparison.json of `schedlab gate`", path.display()))?;
+    let rows = document["rows"].as_array().into_iter().flatten();
+    let counted = rows.filter(|row| row["metric"]["name"] == "instructions").filter_map(|row| {
+        let count = row["head"].as_f64()?;
+        Some((row["workload"].as_str()?.to_owned(), count as u64))
+    });
+    let counts: BTreeMap<String, u64> = counted.collect();
+    if counts.is_empty() {
+        bail!("{}: it has no row that counts instructions; let `schedlab gate` count them", path.display());
+    }
+    Ok(counts)
 }
 
 fn imported(args: &RecordArgs) -> Result<Vec<Record>> {

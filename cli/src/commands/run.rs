@@ -14,6 +14,7 @@ use schedlab_core::interner::Vocabulary;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_perf_dash::format;
+use schedlab_perf_dash::history::{self, Record};
 use schedlab_workloads::assemble::workload_results;
 use schedlab_workloads::executor::{
     ConfigFile, Control, Ending, Outcome, Progress, RunSettings, run_workload,
@@ -30,6 +31,7 @@ use schedlab_workloads::results::{
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::{select, study, study_text};
+use crate::announce::Announcer;
 use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
@@ -57,6 +59,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config.as_ref(), &gates);
+    let announcer =
+        args.history.as_deref().map(|dir| Announcer::start(dir, &result.started_at)).transpose()?;
+    let watchers = Watchers { metrics: metrics.as_ref(), announcer: announcer.as_ref() };
     let (mut to_run, skipped, broken) = split(workloads);
     if let Some((file, _)) = &scheduler_config {
         to_run.iter_mut().for_each(|workload| workload.scheduler_config = Some(file.clone()));
@@ -67,12 +72,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         bail!("{}", broken.join("\n"));
     }
     for (at, workload) in to_run.iter().enumerate() {
-        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, metrics.as_ref());
+        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, watchers);
         let (gates, peak) = (&workload.feature_gates, host::peak_rss_bytes());
         result.workloads.extend(workload_results(workload, gates, settings(args), &outcomes, peak));
-        if let Some(metrics) = &metrics {
-            metrics.publish(&result.workloads);
-        }
         if let Some(error) = error {
             // What was measured before is written before the error ends the run.
             result.partial = true;
@@ -93,6 +95,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     }
     result.duration_s = started.elapsed().as_secs_f64();
     let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
+    drop(announcer);
+    if let Some(dir) = &args.history {
+        record(dir, &result)?;
+    }
     if args.json {
         say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
     } else {
@@ -299,16 +305,39 @@ fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skipped>, Vec<S
     (to_run, skipped, broken)
 }
 
+/// Who else wants to know how far a run is.
+#[derive(Clone, Copy)]
+struct Watchers<'a> {
+    metrics: Option<&'a Metrics>,
+    announcer: Option<&'a Announcer>,
+}
+
+/// Appends the result to a history. What interrupted runs measured is recorded too, and marked.
+fn record(dir: &Path, result: &RunResult) -> Result<()> {
+    if result.workloads.is_empty() {
+        return Ok(());
+    }
+    let record = Record::from_run(result, None, Vec::new());
+    history::append(dir, &record)?;
+    complain(&format!("schedlab: recorded {} in {}", record.id, dir.display()));
+    Ok(())
+}
+
 fn repeat(
     args: &RunArgs,
     workload: &ResolvedWorkload,
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
-    metrics: Option<&Metrics>,
+    watchers: Watchers<'_>,
 ) -> (Vec<Outcome>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
-    let watched = metrics.map(|metrics| metrics.watch(&bar));
+    let watched = watchers.metrics.map(|metrics| metrics.watch(&bar));
     let progress: &dyn Progress = watched.as_ref().map_or(&bar, |watched| watched);
+    let announced = watchers.announcer.map(|announcer| {
+        announcer.workload(&workload.full_name, at, count);
+        announcer.watch(progress)
+    });
+    let progress: &dyn Progress = announced.as_ref().map_or(progress, |announced| announced);
     let registry = lab_plugins::registry();
     let config_file = match args.scheduler_config {
         Some(_) => ConfigFile::Watched,

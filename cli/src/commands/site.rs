@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use schedlab_perf_dash::{history, site};
+use schedlab_perf_dash::history;
+use schedlab_perf_dash::site::{self, Audience};
 
 use crate::Exit;
 use crate::progress::{complain, say};
@@ -27,7 +28,7 @@ pub(crate) fn site(args: &SiteArgs) -> Result<Exit> {
     for warning in &history.warnings {
         complain(&format!("schedlab: {warning}"));
     }
-    let counts = site::write_site(&args.out, &history.records)?;
+    let counts = site::write_site(&args.out, &history.records, Audience::Anybody)?;
     let index = args.out.join("index.html");
     say(&format!(
         "{} page(s) of {} run(s) and {} workload(s) in {:.1} s\nSite: {}",

@@ -143,16 +143,54 @@ fn a_profile_names_parts_and_can_be_recorded() {
     schedlab_in(&folder, &["profile", "^Case/small$", "--config", &file, "--seconds", "1", "--out", "prof"])
         .ends_with(0)
         .says("scheduling cycle")
+        .says("allocations of")
+        .says("allocated by")
         .says("flamegraph.svg");
     assert!(folder.read("prof/flamegraph.svg").contains("schedlab_core::"));
+    let profile = json(&folder.read("prof/profile.json"));
+    let shares = profile["shares"].as_array().expect("a list");
+    let nameless =
+        shares.iter().find(|share| share["name"].as_str().is_some_and(|name| name.starts_with("not ours")));
+    let nameless = nameless.and_then(|share| share["self_samples"].as_f64()).unwrap_or(0.0);
+    let samples = profile["samples"].as_f64().expect("a number");
+    assert!(nameless <= samples * 0.05, "{nameless} of {samples} samples have no frame of ours");
+    assert!(shares.iter().any(|share| share["kind"] == "extension point"), "{shares:?}");
+    assert!(folder.read("prof/allocations.svg").contains("schedlab_"), "call sites have names");
+    let sites = json(&folder.read("prof/allocations.json"));
+    let count: u64 = sites.as_array().expect("a list").iter().filter_map(|site| site["count"].as_u64()).sum();
+    assert!(0 < count, "three thousand pods are not created for nothing");
     assert!(std::fs::metadata(folder.path().join("prof/profile.pb")).expect("protobuf").len() > 100);
     schedlab_in(&folder, &["run", "--config", &file, "--out", "run"]).ends_with(0);
     schedlab_in(&folder, &["record", "run", "--profile", "prof/profile.json", "--history", "h"]).ends_with(0);
     schedlab_in(&folder, &["site", "--history", "h", "--out", "site"]).ends_with(0);
     assert!(folder.read("site/w/case-small.html").contains("iframe"));
+    assert!(folder.read("site/w/case-small.html").contains("Who allocates"));
     schedlab_in(&folder, &["profile", "Pods", "--suite", "quick"])
         .ends_with(2)
         .complains("profile one at a time");
+}
+
+#[test]
+fn two_profiles_make_a_difference_flamegraph() {
+    let folder = Folder::new();
+    folder.file("before/stacks.folded", "main;step;filter 60\nmain;step;score 40\n");
+    folder.file("after.folded", "main;step;filter 20\nmain;step;score 80\n");
+    let diff = |before: &str, after: &str| {
+        schedlab_in(&folder, &["profile", "--diff", before, after, "--out", "change"])
+    };
+    diff("before", "after.folded").ends_with(0).says("filter").says("-40.0").says("+40.0");
+    let svg = folder.read("change/diff.svg");
+    assert!(svg.contains("filter") && svg.contains("red grew"), "{svg}");
+    folder.file("broken.folded", "no count here\n");
+    folder.file("empty.folded", "");
+    for (before, wanted) in [
+        ("missing", "cannot read missing"),
+        ("broken.folded", "line 1 is no folded stack"),
+        ("empty.folded", "has no stack"),
+    ] {
+        diff(before, "after.folded").ends_with(2).complains(wanted);
+    }
+    schedlab_in(&folder, &["profile"]).ends_with(2).complains("WORKLOAD");
 }
 
 #[test]
@@ -212,6 +250,61 @@ fn the_site_is_served_on_loopback_and_follows_the_history() {
     reader.join().expect("read to the end");
 }
 
+/// Begins to read a page of a server that says where it listens.
+fn serving(args: &[&str], folder: &Folder) -> (std::process::Child, String) {
+    use std::io::{BufRead, BufReader};
+    let mut server =
+        crate::support::command(args).current_dir(folder.path()).spawn().expect("the binary runs");
+    let mut lines = BufReader::new(server.stdout.take().expect("piped")).lines();
+    let address = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| Some(line.strip_prefix("Serving on http://")?.split(' ').next()?.to_owned()));
+    std::thread::spawn(move || lines.map_while(Result::ok).count());
+    (server, address.expect("it says where it listens"))
+}
+
+#[test]
+fn the_progress_of_a_run_beside_it_streams_in() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = Folder::new();
+    let ops =
+        format!("{}{}  - opcode: sleep\n    duration: 3s\n", crate::support::NODES, crate::support::PODS);
+    let file = folder.file("performance-config.yaml", crate::support::config(&ops));
+    // Nothing is recorded yet: the site is empty, not missing.
+    let run = format!("--config {file} --out run");
+    let args = [
+        "serve",
+        "--history",
+        "h",
+        "--out",
+        "site",
+        "--listen",
+        "127.0.0.1:0",
+        "--requests",
+        "3",
+        "--run",
+        &run,
+    ];
+    let (mut server, address) = serving(&args, &folder);
+    let mut stream = std::net::TcpStream::connect(&address).expect("connects");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("set");
+    write!(stream, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("Content-Type: text/event-stream")));
+    let mut news = lines.filter_map(|line| Some(json(line.strip_prefix("data: ")?)));
+    let sleeping = news.find(|news| news["running"][0]["op"] == "sleep").expect("the run is announced");
+    assert_eq!(sleeping["running"][0]["workload"], "Case/small");
+    assert_eq!(sleeping["running"][0]["op_of"], 3);
+    assert!(sleeping["history"].is_null(), "nothing is recorded yet");
+    let over = news.find(|news| !news["history"].is_null()).expect("the run is recorded");
+    assert!(0 < over["history"].as_u64().expect("bytes"));
+    assert_eq!(over["running"], json("[]"), "and announced no more");
+    server.kill().expect("it still serves");
+    server.wait().expect("it ends");
+    schedlab_in(&folder, &["serve", "--run", "'open"]).ends_with(2).complains("--run");
+}
+
 #[test]
 fn metrics_are_served_while_a_run_lingers() {
     use std::io::{BufRead, BufReader, Read, Write};
@@ -223,7 +316,8 @@ fn metrics_are_served_while_a_run_lingers() {
         Some(line.strip_prefix("schedlab: metrics on http://")?.strip_suffix("/metrics")?.to_owned())
     });
     let address = address.expect("it says where");
-    // The result is printed when everything is measured; the metrics then have it too.
+    // The result is printed when everything is over; the metrics then have all sixty pods, ten of
+    // which came before the measured part.
     let mut stdout = BufReader::new(run.stdout.take().expect("piped"));
     let mut first = String::new();
     stdout.read_line(&mut first).expect("the result begins");
@@ -233,9 +327,19 @@ fn metrics_are_served_while_a_run_lingers() {
     stream.read_to_string(&mut text).expect("an answer");
     run.kill().expect("it lingers");
     run.wait().expect("it ends");
-    let wanted = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 50";
+    let wanted = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 60";
     assert!(text.contains(wanted), "{text}");
     assert!(text.contains("scheduler_pod_scheduling_sli_duration_seconds_bucket{le=\"0.01\"}"), "{text}");
+    for name in [
+        "scheduler_scheduling_attempt_duration_seconds_bucket{profile=\"default-scheduler\",result=\"scheduled\",le=",
+        "scheduler_queue_incoming_pods_total{event=\"UnscheduledPodAdd\",queue=\"active\"} 60",
+        "scheduler_pod_scheduling_attempts_bucket{le=\"1\"} 60",
+        "scheduler_async_api_call_execution_total{call_type=\"pod_binding\",result=\"success\"} 60",
+        "scheduler_preemption_victims_count 0",
+        "scheduler_pending_pods{queue=\"gated\"} 0",
+    ] {
+        assert!(text.contains(name), "no {name} in\n{text}");
+    }
     schedlab_in(&folder, &["run", "--filter", SMALL, "--metrics", "0.0.0.0:0"])
         .ends_with(2)
         .complains("only loopback addresses");

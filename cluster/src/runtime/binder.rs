@@ -29,6 +29,8 @@ pub(super) struct BindCall {
     pub(super) binding: Binding,
     /// When the pod was created.
     pub(super) created_ns: u64,
+    /// When its scheduling cycle began.
+    pub(super) begun_ns: u64,
 }
 
 /// A status to be patched; the nomination in the API's terms.
@@ -218,12 +220,14 @@ impl<B: BindRecorder> Binder<B> {
         for (at, (call, result)) in batch.binds.iter().zip(results.iter()).enumerate() {
             if result.is_ok() {
                 let sent_ns = batch.bind_sent_ns.get(at).copied();
-                bound.push(Bound { pod: call.binding.pod, created_ns: call.created_ns, sent_ns });
+                let BindCall { binding, created_ns, begun_ns, .. } = *call;
+                bound.push(Bound { pod: binding.pod, created_ns, begun_ns, sent_ns });
             }
             if result.is_err() || call.id != CallId::UNTRACKED {
                 answers.push(answer(call.id, call.binding.pod, result));
             }
         }
+        self.shared.calls.bindings.count(results);
         self.recorder.binds_ended(bound);
         if let Some(outbox) = &self.scheduled {
             outbox.send(scheduled_notes(&batch.binds, results));
@@ -247,6 +251,7 @@ impl<B: BindRecorder> Binder<B> {
         let results = &mut self.scratch.results;
         results.clear();
         self.api.patch_pod_status_batch(&wanted, results);
+        self.shared.calls.status_patches.count(results);
         let calls = patches.iter().zip(results.iter());
         answers.extend(calls.map(|(call, result)| answer(call.id, call.patch.pod, result)));
     }

@@ -18,6 +18,7 @@
 mod bind;
 mod binder;
 mod bridge;
+mod calls;
 mod events;
 pub mod record;
 mod surroundings;
@@ -26,5 +27,6 @@ mod wall;
 
 pub use bind::bind_by_extender;
 pub use bridge::Bridge;
+pub use calls::CallsView;
 pub use volumes::write as write_volumes;
 pub use wall::{Changer, RuntimeError, Status, WallRuntime, WallSettings};

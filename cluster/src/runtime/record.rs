@@ -4,6 +4,8 @@
 use schedlab_core::cycle::probe::{Mark, Probe};
 use schedlab_core::ids::PodUid;
 
+use crate::api::WatchEvent;
+
 /// How a scheduling cycle ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CycleOutcome {
@@ -26,6 +28,15 @@ pub trait CycleRecorder: Probe + Send {
 
     /// The scheduler has nothing to do: what was recorded may be handed in.
     fn rests(&mut self);
+
+    /// Whether the next event is timed; [`CycleRecorder::event_handled`] then follows.
+    #[inline]
+    fn times_event(&mut self) -> bool {
+        false
+    }
+
+    /// An event was handled in so many nanoseconds.
+    fn event_handled(&mut self, _: &WatchEvent, _: u64) {}
 }
 
 /// A pod that was bound.
@@ -35,6 +46,8 @@ pub struct Bound {
     pub pod: PodUid,
     /// When it was created.
     pub created_ns: u64,
+    /// When the scheduling cycle that bound it began.
+    pub begun_ns: u64,
     /// When the call was sent, if that was before the batch began: over a slow link.
     pub sent_ns: Option<u64>,
 }

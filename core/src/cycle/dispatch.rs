@@ -11,8 +11,11 @@
 //! size class go the same way, a look lasts a few jobs, and its first jobs, which find the other
 //! threads asleep, do not count.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
+use crate::cycle::plugin_times::PluginTimes;
 use crate::snapshot::mask::WORD_BITS;
 
 /// Upstream's default `parallelism`.
@@ -60,13 +63,54 @@ pub struct Dispatch {
     ways: Ways,
     parallelism: usize,
     book: CostBook,
+    times: Option<Arc<PluginTimes>>,
+    /// Single plugins are timed in this cycle.
+    is_timed: bool,
 }
 
 impl Dispatch {
     /// Chunks are cut for `parallelism` ways.
     #[must_use]
     pub fn new(ways: Ways, parallelism: usize) -> Dispatch {
-        Dispatch { ways, parallelism: parallelism.max(1), book: CostBook::default() }
+        Dispatch {
+            ways,
+            parallelism: parallelism.max(1),
+            book: CostBook::default(),
+            times: None,
+            is_timed: false,
+        }
+    }
+
+    /// Has somewhere to note how long plugins take.
+    pub(crate) fn set_times(&mut self, times: Arc<PluginTimes>) {
+        self.times = Some(times);
+    }
+
+    /// What was noted, when there is somewhere.
+    pub(crate) fn times(&self) -> Option<&PluginTimes> {
+        self.times.as_deref()
+    }
+
+    pub(crate) fn shared_times(&self) -> Option<Arc<PluginTimes>> {
+        self.times.clone()
+    }
+
+    /// Whether plugins are timed from now on.
+    #[inline]
+    pub(crate) fn set_timed(&mut self, is_timed: bool) {
+        self.is_timed = is_timed;
+    }
+
+    /// Plugins are timed in this cycle.
+    #[inline]
+    pub(crate) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Where to note, when this cycle is timed.
+    #[inline]
+    pub(crate) fn timed(&self) -> Option<Arc<PluginTimes>> {
+        if self.is_timed { self.times.clone() } else { None }
     }
 
     /// Runs `work` over `items`, chunk by chunk; `work` gets the offset of its chunk. `row_count`

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
 use crate::cycle::entry::{Entry, Scratch, run_filters};
 use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::cycle::plugin_times::{PluginTimes, score_rows};
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
@@ -212,6 +213,21 @@ impl Engine {
         self.entry_of_class.clear();
     }
 
+    /// Notes, by this clock, how long plugins take in the cycles whose probe asks for it.
+    pub fn time_plugins(&mut self, now_ns: fn() -> u64) {
+        self.dispatch.set_times(Arc::new(PluginTimes::new(now_ns)));
+    }
+
+    /// What was noted.
+    #[must_use]
+    pub fn plugin_times(&self) -> Option<&PluginTimes> {
+        self.dispatch.times()
+    }
+
+    pub(crate) fn shared_plugin_times(&self) -> Option<Arc<PluginTimes>> {
+        self.dispatch.shared_times()
+    }
+
     /// Bytes held by class entries.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -234,6 +250,7 @@ impl Engine {
         probe: &mut P,
     ) -> Decision {
         let pending = self.searching(pending.into());
+        self.dispatch.set_timed(probe.times_plugins());
         let at = self.entry_for(pending.class);
         if world.nodes().node_count() == 0 {
             return Decision::Unschedulable(Arc::default());
@@ -462,6 +479,7 @@ impl Engine {
 
     /// Some score must be scaled over the feasible rows: sums are made row by row.
     fn select_by_sum(&mut self, at: usize, world: &World, profile: &Profile) -> (usize, usize) {
+        let times = self.dispatch.timed();
         let Engine { entries, sample, rows, totals, scratch, draws, settings, .. } = self;
         let entry = &entries[at];
         if settings.tie_break == TieBreak::First {
@@ -486,7 +504,7 @@ impl Engine {
             scratch.scores.clear();
             scratch.scores.resize(rows.len(), 0);
             let plugin = profile.score(planned.plugin);
-            plugin.score(world, class, rows, &mut scratch.scores);
+            score_rows(times.as_deref(), (world, profile, class), planned.plugin, rows, &mut scratch.scores);
             plugin.normalize(world, class, rows, &mut scratch.scores);
             for (total, score) in totals.iter_mut().zip(&scratch.scores) {
                 *total += planned.weight * score;

@@ -19,6 +19,7 @@ use crate::class::PodClass;
 use crate::cycle::dispatch::{Dispatch, Work};
 use crate::cycle::engine::ClassCache;
 use crate::cycle::plan::{Plan, PlannedScore, Scope};
+use crate::cycle::plugin_times::{PluginTimes, score_rows};
 use crate::cycle::word::Word;
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::Reads;
@@ -258,7 +259,8 @@ impl Entry {
     ) {
         let mut word = from;
         while word < to {
-            if self.is_known(word) || self.evaluate_word(world, profile, word) {
+            // A cycle that is timed goes the way on which the clock is looked at.
+            if self.is_known(word) || !dispatch.is_timed() && self.evaluate_word(world, profile, word) {
                 word += 1;
                 continue;
             }
@@ -381,8 +383,10 @@ impl Entry {
         scores.resize(scores.len().max(block_count * stride), 0);
         let blocks = &mut scores[..block_count * stride];
         // A few rows that changed, as in most cycles: there is nothing to cut into chunks.
+        let times = dispatch.timed();
+        let asked = (world, profile, class);
         if block_count == 1 {
-            score_block(world, profile, class, (plan, asks), rows, blocks);
+            score_block(asked, (plan, asks), times.as_deref(), rows, blocks);
             return self.take_over(blocks, rows, asks);
         }
         let chunk = dispatch.chunk_rows(rows.len()).div_ceil(BLOCK_ROWS) * stride;
@@ -390,7 +394,7 @@ impl Entry {
         dispatch.run(Work::Score, rows.len(), chunk, blocks, |offset, part| {
             let rows = rows[offset / stride * BLOCK_ROWS..].chunks(BLOCK_ROWS);
             for (block, rows) in part.chunks_exact_mut(stride).zip(rows) {
-                score_block(world, profile, class, (plan, asks), rows, block);
+                score_block(asked, (plan, asks), times.as_deref(), rows, block);
             }
         });
         for (block, rows) in blocks.chunks_exact(stride).zip(rows.chunks(BLOCK_ROWS)) {
@@ -467,15 +471,18 @@ fn filter_words(
     words: &mut [u64],
     dispatch: &mut Dispatch,
 ) {
+    let times = dispatch.timed();
+    let filter = |first_word: usize, words: &mut [u64]| match &times {
+        None => run_filters(world, profile, class, filters, first_word, words),
+        Some(times) => times.run_filters((world, profile, class), filters, first_word, words),
+    };
     // One row that changed, as in most cycles: there is nothing to cut into chunks.
     if words.len() == 1 {
-        return run_filters(world, profile, class, filters, first_word, words);
+        return filter(first_word, words);
     }
     let row_count = words.len() * WORD_BITS;
     let chunk = dispatch.chunk_words(row_count);
-    dispatch.run(Work::Filter, row_count, chunk, words, |offset, words| {
-        run_filters(world, profile, class, filters, first_word + offset, words);
-    });
+    dispatch.run(Work::Filter, row_count, chunk, words, |offset, words| filter(first_word + offset, words));
 }
 
 /// Clears the bits of rows that any filter rejects, in plugin order, until none is left.
@@ -521,10 +528,9 @@ const BLOCK_SUMS: usize = 3;
 /// final scores that read pods, that of those that read attributes only, scratch, then the raw
 /// scores of each plugin that is scaled later.
 fn score_block(
-    world: &World,
-    profile: &Profile,
-    class: &PodClass,
+    asked: (&World, &Profile, &PodClass),
     (plan, asks): (&Plan, Asks),
+    times: Option<&PluginTimes>,
     rows: &[u32],
     block: &mut [i64],
 ) {
@@ -535,7 +541,7 @@ fn score_block(
     of_pods[..rows.len()].fill(0);
     of_attributes[..rows.len()].fill(0);
     for planned in plan.final_scores.iter().filter(|planned| asks.concern(planned)) {
-        profile.score(planned.plugin).score(world, class, rows, scores);
+        score_rows(times, asked, planned.plugin, rows, scores);
         let sums = if planned.reads == Reads::Static { &mut *of_attributes } else { &mut *of_pods };
         for (sum, score) in sums.iter_mut().zip(scores.iter()) {
             *sum += planned.weight * score;
@@ -543,6 +549,6 @@ fn score_block(
     }
     let columns = plan.scaled_scores.iter().zip(raw_columns.chunks_exact_mut(BLOCK_ROWS));
     for (planned, column) in columns.filter(|(planned, _)| asks.concern(planned)) {
-        profile.score(planned.plugin).score(world, class, rows, &mut column[..rows.len()]);
+        score_rows(times, asked, planned.plugin, rows, &mut column[..rows.len()]);
     }
 }

@@ -15,6 +15,7 @@ pub mod engine;
 pub mod entry;
 pub mod explain;
 pub mod plan;
+pub mod plugin_times;
 pub mod probe;
 pub mod sampling;
 pub mod select;

@@ -18,6 +18,12 @@ pub enum Mark {
 pub trait Probe {
     /// A part of the cycle ended.
     fn mark(&mut self, mark: Mark);
+
+    /// Whether single plugins are timed in the cycle that begins.
+    #[inline]
+    fn times_plugins(&self) -> bool {
+        false
+    }
 }
 
 /// Listens to nothing, at no cost.

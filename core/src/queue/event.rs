@@ -17,6 +17,9 @@ pub use crate::framework::points::{Action, ClusterEvent, EventResource};
 
 /// Every waiting pod is tried again, whoever rejected it.
 pub const WILDCARD: ClusterEvent = ClusterEvent { resource: EventResource::WildCard, action: Action::ALL };
+/// A pod came that is on no node yet.
+pub const UNSCHEDULED_POD_ADD: ClusterEvent =
+    ClusterEvent { resource: EventResource::UnscheduledPod, action: Action::ADD };
 /// A pod came to a node.
 pub const ASSIGNED_POD_ADD: ClusterEvent =
     ClusterEvent { resource: EventResource::AssignedPod, action: Action::ADD };

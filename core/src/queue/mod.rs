@@ -7,6 +7,7 @@ pub mod entry;
 pub mod event;
 pub mod hints;
 mod in_flight;
+pub mod incoming;
 pub mod interest;
 pub mod order;
 pub mod plugin_set;

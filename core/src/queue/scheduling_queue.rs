@@ -21,8 +21,9 @@ use crate::mutants::{Mutant, Mutants};
 use super::active::ActiveQueue;
 use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
 use super::entry::{Entry, QueuePlace, QueuedPod};
-use super::event::{Event, PodFacts, WILDCARD};
+use super::event::{Event, PodFacts, UNSCHEDULED_POD_ADD, WILDCARD};
 use super::in_flight::InFlight;
+use super::incoming::{Cause, Incoming};
 use super::interest::Interest;
 use super::order::QueueOrder;
 use super::plugin_set::{PluginNumber, PluginSet};
@@ -139,6 +140,7 @@ pub struct SchedulingQueue {
     /// By profile.
     interest: Vec<Interest>,
     counts: QueueCounts,
+    incoming: Incoming,
     tickets: u32,
     orders: u64,
     /// The second, and the half minute, whose flush was done last.
@@ -175,6 +177,12 @@ impl SchedulingQueue {
     #[must_use]
     pub fn counts(&self) -> QueueCounts {
         self.counts
+    }
+
+    /// How many pods came where, and why.
+    #[must_use]
+    pub fn incoming(&self) -> &Incoming {
+        &self.incoming
     }
 
     /// Where a pod is.
@@ -228,6 +236,7 @@ impl SchedulingQueue {
         }
         debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
         self.orders += 1;
+        self.incoming.because(Cause::Event(UNSCHEDULED_POD_ADD));
         self.entries[pod.pod.index()] = Entry::new(&pod, now_ns, self.orders);
         self.is_asleep = false;
         self.enter_active(pod.pod, Entrance::Guarded, now_ns, host);
@@ -270,6 +279,7 @@ impl SchedulingQueue {
                 continue;
             }
             self.leave(pod.pod);
+            self.incoming.because(Cause::Event(event.what));
             self.requeue(pod.pod, strategy, now_ns, host);
             if !matches!(self.place(pod.pod), QueuePlace::Unschedulable | QueuePlace::Gated) {
                 return;
@@ -335,6 +345,7 @@ impl SchedulingQueue {
         entry.flushed_ns = 0;
         let strategy = self.strategy_of_unseen(pod, host);
         self.leave(pod);
+        self.incoming.because(Cause::AttemptFailed);
         self.requeue(pod, strategy, now_ns, host);
         self.is_asleep = true;
     }
@@ -359,6 +370,7 @@ impl SchedulingQueue {
         }
         if !self.waiting.is_empty() {
             self.find_helped(event, scope, host);
+            self.incoming.because(Cause::Event(event.what));
             self.move_found(now_ns, host);
         }
         self.in_flight.note(event);
@@ -378,6 +390,7 @@ impl SchedulingQueue {
         };
         self.is_asleep = false;
         self.leave(pod);
+        self.incoming.because(Cause::Activated);
         self.enter_active(pod, entrance, now_ns, host);
     }
 

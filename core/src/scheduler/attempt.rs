@@ -73,6 +73,7 @@ impl Scheduler {
         self.world.reserve_volumes(uid, self.world.pods().get(pod).class, choice.row);
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);
+        self.counters.pod_attempts.observe(u64::from(self.queue.attempts(pod)));
         let parts = &self.parts[usize::from(profile.0)];
         let is_plain = parts.is_plain && !self.tracks_plain_pods && self.world.volumes_of(uid).is_none();
         if !is_plain || self.dispatcher.has_calls_of(uid) {

@@ -142,6 +142,7 @@ impl Scheduler {
         (args, diagnosis): (PreemptionArgs, &Diagnosis),
     ) -> (PostFilterVerdict, PostFiltered) {
         let mutants = self.settings.mutants;
+        self.counters.preemption_attempts += 1;
         let Scheduler { world, engine, parts, .. } = self;
         let row = world.pods().get(pod);
         let class = world.class(row.class);
@@ -157,7 +158,17 @@ impl Scheduler {
         let preemptor = row.uid;
         let pending = Pending { class: row.class, pod: Some(preemptor), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
-        let found = engine.preempt(world, profile, pending, (args, diagnosis));
+        let found = match engine.shared_plugin_times() {
+            None => engine.preempt(world, profile, pending, (args, diagnosis)),
+            // It is rare and dear: all of it is timed, where there is a clock.
+            Some(times) => {
+                let own = |&at: &usize| profile.plugins()[at].preemption().is_some();
+                let plugin = profile.at(ExtensionPoint::PostFilter).iter().copied().find(own);
+                times.time(ExtensionPoint::PostFilter, plugin.unwrap_or(usize::MAX), || {
+                    engine.preempt(world, profile, pending, (args, diagnosis))
+                })
+            }
+        };
         let taken = engine.take_candidate(&found);
         let words = PostFilterWords::Text(found.message(world, taken));
         let Some(candidate) = taken else {
@@ -172,6 +183,7 @@ impl Scheduler {
             return (verdict, PostFiltered { nomination, words });
         };
         let node = world.nodes().columns().id[candidate.row];
+        self.counters.preemption_victims.observe(candidate.victims.len() as u64);
         let cleared = nominations_to_clear(world, pending, candidate.row);
         for &victim in &candidate.victims {
             let uid = self.world.pods().get(victim).uid;

@@ -99,7 +99,8 @@ pub fn read(dir: &Path) -> Result<History, HistoryError> {
     let mut history = scan(&bytes, &path.display().to_string());
     let mut seen = FxHashSet::default();
     history.records.retain(|record| seen.insert(record.id.clone()));
-    history.records.sort_by(|one, other| (&one.started_at, &one.id).cmp(&(&other.started_at, &other.id)));
+    // Stable: runs of the same second stay in the order they were recorded in.
+    history.records.sort_by(|one, other| one.started_at.cmp(&other.started_at));
     Ok(history)
 }
 

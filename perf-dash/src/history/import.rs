@@ -90,6 +90,7 @@ pub fn import_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, Imp
         coverage: "scheduler + apiserver + etcd, by scheduler_perf".to_owned(),
         partial: false,
         points,
+        instructions: BTreeMap::new(),
         profiles: Vec::new(),
     };
     Ok(record.with_id())
@@ -135,7 +136,6 @@ fn empty_point(name: &str, suite: &str) -> Point {
         memory: Memory::default(),
         slo: Vec::new(),
         threshold: None,
-        instructions: None,
     }
 }
 

@@ -25,7 +25,7 @@ mod noise;
 
 pub use file::{FILE_NAME, History, HistoryError, append, read};
 pub use import::{ImportError, ImportFacts, import_data_items};
-pub use model::{Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
+pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
 pub use noise::{fences, same_setting};
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ pub struct Record {
     pub partial: bool,
     /// What was measured.
     pub points: Vec<Point>,
+    /// Exact instruction counts of kernels, by name, where somebody counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub instructions: BTreeMap<String, u64>,
     /// CPU profiles that were recorded with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileSummary>,
@@ -99,9 +102,6 @@ pub struct Point {
     /// The workload's own bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
-    /// Instructions of its counted twin, where somebody counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<u64>,
 }
 
 /// What a CPU profile of a workload says.
@@ -120,6 +120,20 @@ pub struct ProfileSummary {
     /// The flamegraph as SVG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flamegraph_svg: Option<String>,
+    /// Who allocates in one run of the measured part, the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocations: Vec<AllocationSite>,
+}
+
+/// Allocations by one place in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllocationSite {
+    /// Function, file and line.
+    pub site: String,
+    /// How many.
+    pub count: u64,
+    /// Bytes asked for in all.
+    pub bytes: u64,
 }
 
 /// One part's share of a profile.
@@ -156,6 +170,7 @@ impl Record {
             coverage: run.coverage.clone(),
             partial: run.partial,
             points: run.workloads.iter().map(Point::from_workload).collect(),
+            instructions: BTreeMap::new(),
             profiles,
         }
         .with_id()
@@ -198,7 +213,6 @@ impl Point {
             memory: workload.memory,
             slo: workload.slo.clone(),
             threshold: workload.threshold.clone(),
-            instructions: None,
         }
     }
 

@@ -5,12 +5,13 @@ use schedlab_workloads::results::{LatencySummary, ResultError, Stage};
 use serde_json::{Value, json};
 
 use super::model::{Lab, Line};
-use super::{Writer, parts, scaling};
+use super::{Writer, instructions, parts, scaling};
 use crate::history::{Point, Record, Source};
 
 pub(super) fn write(site: &mut Writer<'_>, lab: &Lab<'_>) -> Result<(), ResultError> {
     put(site, "runs", &runs(lab))?;
     put(site, "scaling", &scaling::data(lab))?;
+    put(site, "instructions", &instructions::data(lab))?;
     for line in &lab.lines {
         put(site, &format!("w/{}", line.slug), &line_columns(lab, line))?;
     }
@@ -88,7 +89,6 @@ fn line_columns(lab: &Lab<'_>, line: &Line<'_>) -> Value {
         "node": column(&|point| point.memory.bytes_per_node),
         "pod": column(&|point| point.memory.bytes_per_pod),
         "calls": column(&|point| Some(point.calls_per_pod).filter(|&calls| 0.0 < calls)),
-        "instructions": column(&|point| point.instructions.map(|count| count as f64)),
     })
 }
 

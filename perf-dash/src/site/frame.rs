@@ -2,15 +2,17 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::model::{Change, Lab};
+use super::Audience;
+use super::model::{Change, Lab, is_too_noisy};
 use crate::format;
 use crate::stats::Verdict;
 
 /// Files that every page shares.
-pub(super) const ASSETS: [(&str, &str); 6] = [
+pub(super) const ASSETS: [(&str, &str); 7] = [
     ("base.css", include_str!("../html/style.css")),
     ("site.css", include_str!("assets/site.css")),
     ("site.js", include_str!("assets/site.js")),
+    ("live.js", include_str!("assets/live.js")),
     ("uplot.js", include_str!("assets/uplot.js")),
     ("uplot.css", include_str!("assets/uplot.css")),
     ("uplot-LICENSE.txt", include_str!("assets/uplot-LICENSE.txt")),
@@ -38,7 +40,9 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
         ("compare.html", "Compare"),
         ("scaling.html", "Scaling"),
         ("plugins.html", "Plugins"),
+        ("instructions.html", "Instructions"),
     ];
+    let is_live = lab.audience == Audience::Live;
     let newest = lab.records.last();
     html! {
         (DOCTYPE)
@@ -47,7 +51,7 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content={ (POLICY) @if is_live { "; connect-src 'self'" } };
                 title { (page.title) " · schedlab" }
                 link rel="stylesheet" href={ (root) "assets/uplot.css" };
                 link rel="stylesheet" href={ (root) "assets/base.css" };
@@ -64,6 +68,7 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
                     }
                     button #theme type="button" hidden { "Theme: auto" }
                 }
+                @if is_live { section.running #running aria-label="Running now" aria-live="polite" hidden {} }
                 main #main { (page.body) }
                 footer.end {
                     p {
@@ -77,6 +82,7 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
                 noscript { p.banner { "Charts need JavaScript; the tables do not." } }
                 script src={ (root) "assets/uplot.js" } {}
                 script src={ (root) "assets/site.js" } {}
+                @if is_live { script src={ (root) "assets/live.js" } {} }
                 @for file in &page.data { script src={ (root) "data/" (file) } {} }
             }
         }
@@ -113,7 +119,11 @@ pub(super) fn change_text(change: &Change<'_>) -> String {
     change.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
 }
 
-/// `±1.2 %`, or a dash.
+/// `±1.2 %`, or a dash, or that it holds anything.
 pub(super) fn fence_text(change: &Change<'_>) -> String {
-    change.fence.map_or_else(|| "–".to_owned(), |fence| format!("±{:.1} %", fence.relative * 100.0))
+    match change.fence {
+        None => "–".to_owned(),
+        Some(fence) if is_too_noisy(fence) => "too noisy".to_owned(),
+        Some(fence) => format!("±{:.1} %", fence.relative * 100.0),
+    }
 }

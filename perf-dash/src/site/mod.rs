@@ -5,6 +5,7 @@
 //!     w/<workload>.html     throughput, latency, memory over runs; click two points to compare
 //!     compare.html          any two runs, side by side
 //!     scaling.html          throughput and cycle time over nodes
+//!     instructions.html     exact counts of kernels over runs
 //!     plugins.html, p/*     extension points and plugins over runs
 //!     flame/*.svg           flamegraphs that were recorded
 //!     data/*.js             numbers, loaded as scripts: a page opened from disk may not fetch
@@ -16,6 +17,7 @@
 
 mod data;
 mod frame;
+mod instructions;
 mod model;
 mod overview;
 mod parts;
@@ -41,9 +43,18 @@ pub struct SiteCounts {
     pub workloads: usize,
 }
 
+/// Who looks at the pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Readers of files, from disk or any static host: nothing is fetched.
+    Anybody,
+    /// Readers of `schedlab serve`: pages listen to `/events` for the progress of runs.
+    Live,
+}
+
 /// Writes the site of a history, records in time order.
-pub fn write_site(out: &Path, records: &[Record]) -> Result<SiteCounts, ResultError> {
-    let lab = Lab::new(records);
+pub fn write_site(out: &Path, records: &[Record], audience: Audience) -> Result<SiteCounts, ResultError> {
+    let lab = Lab::new(records, audience);
     let mut site = Writer { out, pages: 0 };
     for (name, content) in frame::ASSETS {
         site.file(&format!("assets/{name}"), content.as_bytes())?;
@@ -53,6 +64,7 @@ pub fn write_site(out: &Path, records: &[Record]) -> Result<SiteCounts, ResultEr
     site.page("compare.html", overview::compare_page(&lab))?;
     site.page("scaling.html", scaling::page(&lab))?;
     site.page("plugins.html", parts::index_page(&lab))?;
+    site.page("instructions.html", instructions::page(&lab))?;
     for line in &lab.lines {
         site.page(&format!("w/{}.html", line.slug), workload::page(&lab, line))?;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Audience;
 use crate::history::{Point, Record, Source, fences};
 use crate::stats::{Fence, Verdict};
 
@@ -11,6 +12,7 @@ const FENCE_FLOOR: f64 = 0.005;
 /// All records, and the line of each workload through them.
 pub(super) struct Lab<'a> {
     pub(super) records: &'a [Record],
+    pub(super) audience: Audience,
     pub(super) lines: Vec<Line<'a>>,
     fences: BTreeMap<String, Fence>,
 }
@@ -35,7 +37,7 @@ pub(super) struct Change<'a> {
 }
 
 impl<'a> Lab<'a> {
-    pub(super) fn new(records: &'a [Record]) -> Lab<'a> {
+    pub(super) fn new(records: &'a [Record], audience: Audience) -> Lab<'a> {
         let mut by_name: BTreeMap<String, Vec<(usize, &'a Point)>> = BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
             let mut parts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -49,7 +51,7 @@ impl<'a> Lab<'a> {
             .into_iter()
             .map(|(name, points)| Line { slug: slugs.make(&name), name, points })
             .collect();
-        Lab { records, lines, fences: fences(records, FENCE_FLOOR) }
+        Lab { records, audience, lines, fences: fences(records, FENCE_FLOOR) }
     }
 
     /// The fence of a line, when its history is long enough.
@@ -82,12 +84,18 @@ impl<'a> Lab<'a> {
         let fence = self.fence(line);
         let verdict = ratio.map(|ratio| match fence {
             None => Verdict::Inconclusive,
+            Some(fence) if is_too_noisy(fence) => Verdict::Inconclusive,
             Some(fence) if fence.ln() < ratio.ln() => Verdict::Better,
             Some(fence) if ratio.ln() < -fence.ln() => Verdict::Worse,
             Some(_) => Verdict::Unchanged,
         });
         Change { latest, previous, ratio, fence, verdict }
     }
+}
+
+/// Within such a fence anything could hide: whatever lies inside is not "unchanged".
+pub(super) fn is_too_noisy(fence: Fence) -> bool {
+    1.0 < fence.relative
 }
 
 /// The workload's name, with the collector's where a run measured `parts` parts of it.

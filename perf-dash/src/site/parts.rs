@@ -13,6 +13,7 @@ use super::data::short;
 use super::frame::{Page, chart, render};
 use super::model::{Lab, slug};
 use crate::format;
+use crate::history::Point;
 
 /// What a page is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,8 +129,10 @@ pub(super) fn page(lab: &Lab<'_>, part: &Part) -> Markup {
     };
     let mut by_nodes: Vec<(u64, String, f64)> = Vec::new();
     for line in &lab.lines {
-        let (at, point) = line.points[line.points.len() - 1];
-        if let Some(&cost) = costs(lab, at, part).get(&point.name) {
+        // The latest run that knows it: not every run is profiled.
+        let latest =
+            line.points.iter().rev().find_map(|(at, point)| Some((point, cost_of(lab, *at, part, point)?)));
+        if let Some((point, cost)) = latest {
             by_nodes.push((point.nodes, line.name.clone(), cost));
         }
     }
@@ -138,15 +141,16 @@ pub(super) fn page(lab: &Lab<'_>, part: &Part) -> Markup {
         h1 { (part.name()) }
         p.ends { (what) "; " (unit) " over runs, for the workloads where it costs most." }
         (chart("part", "Cost over runs", unit))
-        section {
+        @if !by_nodes.is_empty() { section {
             h2 { "By size of the cluster" }
+            (chart("part-nodes", "Cost by nodes", "latest point of every size, of test cases that were measured at two or more; both axes logarithmic"))
             div.wide { table.plain.sortable {
                 thead { tr { th scope="col" { "Workload" } th.number scope="col" { "Nodes" } th.number scope="col" { "Cost, latest" } } }
                 tbody { @for (nodes, name, cost) in &by_nodes {
                     tr { th scope="row" { (name) } td.number data-value=(nodes) { (format::thousands(*nodes)) } td.number data-value=(cost) { (cost_text(part, *cost)) } }
                 } }
             } }
-        }
+        } }
     };
     let data = vec!["runs.js".to_owned(), format!("p/{}.js", part.slug())];
     render(lab, Page { title: part.name(), root: "../", data, body })
@@ -173,5 +177,35 @@ pub(super) fn data(lab: &Lab<'_>, part: &Part) -> Value {
             json!({ "name": name, "values": values })
         })
         .collect();
-    json!({ "run": runs, "series": series })
+    json!({ "run": runs, "series": series, "sizes": sizes(lab, part) })
+}
+
+/// The latest cost at each number of nodes, of test cases that were measured at two or more.
+fn sizes(lab: &Lab<'_>, part: &Part) -> Vec<Value> {
+    const CASES_MAX: usize = 6;
+    let mut cases: BTreeMap<String, BTreeMap<u64, f64>> = BTreeMap::new();
+    for line in &lab.lines {
+        let latest = line
+            .points
+            .iter()
+            .rev()
+            .find_map(|(at, point)| Some((point.nodes, cost_of(lab, *at, part, point)?)));
+        if let Some((nodes, cost)) = latest.filter(|(nodes, cost)| 0 < *nodes && 0.0 < *cost) {
+            let case = line.name.split('/').next().unwrap_or(&line.name);
+            cases.entry(case.to_owned()).or_default().insert(nodes, cost);
+        }
+    }
+    let several = cases.into_iter().filter(|(_, sizes)| 1 < sizes.len()).take(CASES_MAX);
+    let column = |(name, sizes): (String, BTreeMap<u64, f64>)| {
+        let values: Vec<Value> = sizes.values().map(|&cost| short(cost)).collect();
+        json!({ "name": name, "nodes": sizes.keys().collect::<Vec<_>>(), "values": values })
+    };
+    several.map(column).collect()
+}
+
+fn cost_of(lab: &Lab<'_>, at: usize, part: &Part, point: &Point) -> Option<f64> {
+    match part {
+        Part::Point(stage, _) => point.latency_us.get(stage).map(|latency| latency.mean),
+        Part::Plugin(_) => costs(lab, at, part).get(&point.name).copied(),
+    }
 }

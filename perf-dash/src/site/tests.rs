@@ -27,6 +27,7 @@ fn records(count: usize) -> Vec<Record> {
                     total_samples: 25,
                 }],
                 flamegraph_svg: Some("<svg></svg>".to_owned()),
+                allocations: Vec::new(),
             };
             let started_at = format!("2026-11-{:02}T12:{:02}:00Z", 1 + at / 60, at % 60);
             Record::from_run(&run(&started_at, vec![small, large]), None, vec![profile])
@@ -39,7 +40,7 @@ struct Site(PathBuf);
 impl Site {
     fn of(name: &str, records: &[Record]) -> (Site, SiteCounts) {
         let path = std::env::temp_dir().join(format!("schedlab-site-{name}-{}", std::process::id()));
-        let counts = write_site(&path, records).unwrap();
+        let counts = write_site(&path, records, Audience::Anybody).unwrap();
         (Site(path), counts)
     }
 
@@ -57,12 +58,13 @@ impl Drop for Site {
 #[test]
 fn every_page_and_its_data_are_written_and_every_link_leads_somewhere() {
     let (site, counts) = Site::of("links", &records(12));
-    assert_eq!(counts, SiteCounts { pages: 4 + 2 + 2, runs: 12, workloads: 2 });
+    assert_eq!(counts, SiteCounts { pages: 5 + 2 + 2, runs: 12, workloads: 2 });
     let mut pages = vec![
         "index.html".to_owned(),
         "compare.html".to_owned(),
         "scaling.html".to_owned(),
         "plugins.html".to_owned(),
+        "instructions.html".to_owned(),
     ];
     for folder in ["w", "p"] {
         let entries = fs::read_dir(site.0.join(folder)).unwrap();
@@ -93,6 +95,17 @@ fn a_drop_beyond_the_fence_is_the_news_of_the_overview() {
 }
 
 #[test]
+fn a_workload_that_scatters_by_more_than_double_is_never_unchanged() {
+    let mut records = records(14);
+    for (at, record) in records.iter_mut().enumerate() {
+        record.points[0].throughput.total *= 10_f64.powi(at as i32 % 3);
+    }
+    let (site, _) = Site::of("noisy", &records);
+    let overview = site.read("index.html");
+    assert!(overview.contains("too noisy") && overview.contains("1 inconclusive"), "{}", &overview[..3000]);
+}
+
+#[test]
 fn plugins_flamegraphs_and_scaling_come_from_what_was_recorded() {
     let (site, _) = Site::of("parts", &records(4));
     assert!(site.read("plugins.html").contains("NodeResourcesFit"));
@@ -105,9 +118,42 @@ fn plugins_flamegraphs_and_scaling_come_from_what_was_recorded() {
 }
 
 #[test]
+fn counted_instructions_have_a_page_and_stand_beside_their_workload() {
+    let mut records = records(3);
+    for record in &mut records {
+        record.points[1].name = "PlainPods/5000Nodes".to_owned();
+    }
+    for (at, count) in [(0, 1000), (2, 1003)] {
+        records[at].instructions.insert("cycle/plain_cached".to_owned(), count);
+    }
+    let (site, _) = Site::of("kernels", &records);
+    let page = site.read("instructions.html");
+    assert!(page.contains("cycle/plain_cached") && page.contains("+0.300 %"), "{page}");
+    assert!(site.read("data/instructions.js").contains("\"run\":[0,2]"), "only runs that counted");
+    assert!(site.read("w/plainpods-5000nodes.html").contains("data-kernel=\"cycle/plain_cached\""));
+    assert!(!site.read("w/basic-10nodes.html").contains("data-kernel"));
+    records.truncate(2);
+    records.iter_mut().for_each(|record| record.instructions.clear());
+    let (none, _) = Site::of("no-kernels", &records);
+    assert!(none.read("instructions.html").contains("No count has been recorded yet"));
+}
+
+#[test]
+fn only_live_pages_listen() {
+    let path = std::env::temp_dir().join(format!("schedlab-site-live-{}", std::process::id()));
+    write_site(&path, &records(2), Audience::Live).unwrap();
+    let live = Site(path);
+    let (site, _) = Site::of("not-live", &records(2));
+    for page in ["index.html", "w/basic-10nodes.html"] {
+        assert!(live.read(page).contains("live.js") && live.read(page).contains("connect-src 'self'"));
+        assert!(!site.read(page).contains("live.js") && !site.read(page).contains("connect-src"));
+    }
+}
+
+#[test]
 fn an_empty_history_still_makes_a_site() {
     let (site, counts) = Site::of("empty", &[]);
-    assert_eq!(counts, SiteCounts { pages: 4, runs: 0, workloads: 0 });
+    assert_eq!(counts, SiteCounts { pages: 5, runs: 0, workloads: 0 });
     assert!(site.read("index.html").contains("No run has been recorded yet"));
 }
 

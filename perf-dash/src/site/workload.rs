@@ -4,8 +4,10 @@ use maud::{Markup, html};
 
 use super::data::flame_file;
 use super::frame::{Page, change_text, chart, fence_text, render, verdict};
+use super::instructions;
 use super::model::{Lab, Line};
 use crate::format;
+use crate::history::ProfileSummary;
 
 pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     let change = lab.change(line);
@@ -27,7 +29,7 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
             strong.num { (format::rate(point.pods_per_s())) " pods/s" } " at " span.code { (lab.records[change.latest.0].short_revision()) }
             ", " (verdict(change.verdict)) " " (change_text(&change)) " against the run before, fence " (fence_text(&change))
         }
-        dl.facts {
+        dl.facts data-kernel=[instructions::twin(lab, line)] {
             (fact("Suite", html! { (point.suite) }))
             (fact("Nodes", html! { (format::thousands(point.nodes)) }))
             (fact("Pods, scheduled of created", html! { (format::thousands(point.pods.scheduled)) " of " (format::thousands(point.pods.created)) }))
@@ -43,7 +45,9 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
             (chart("memory", "Memory", "bytes per node and per pod"))
             (chart("calls", "API calls", "per scheduled pod"))
         }
-        @if has(|point| point.instructions.is_some()) { (chart("instructions", "Instructions", "of its counted twin")) }
+        @if let Some(kernel) = instructions::twin(lab, line) {
+            (chart("instructions", "Instructions", &format!("of its counted twin, the kernel {kernel}: exact, so every change is one of the code")))
+        }
         @if let Some((record, number, profile)) = flame {
             section aria-labelledby="flame-title" {
                 h2 #flame-title { "Where the time goes" }
@@ -51,10 +55,32 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
                     "Click a frame to zoom, search with Ctrl-F inside it. " a href={ "../" (flame_file(record, number)) } { "Open alone" } }
                 iframe.flame src={ "../" (flame_file(record, number)) } title={ "Flamegraph of " (line.name) } loading="lazy" {}
             }
+            @if !profile.allocations.is_empty() { (allocations(profile)) }
         }
     };
-    let data = vec!["runs.js".to_owned(), format!("w/{}.js", line.slug)];
+    let data = vec!["instructions.js".to_owned(), "runs.js".to_owned(), format!("w/{}.js", line.slug)];
     render(lab, Page { title: &line.name, root: "../", data, body })
+}
+
+/// Allocations of the profile's last run, by call site.
+fn allocations(profile: &ProfileSummary) -> Markup {
+    html! {
+        section aria-labelledby="alloc-title" {
+            h2 #alloc-title { "Who allocates" }
+            p.note { "In one run of the measured part, by the innermost function of schedlab; the dearest "
+                (profile.allocations.len()) " call sites." }
+            div.wide.tall tabindex="0" role="region" aria-label="Allocations by call site" { table.plain.sortable {
+                thead { tr { th scope="col" { "Call site" } th.number scope="col" { "Bytes" } th.number scope="col" { "Count" } } }
+                tbody { @for site in &profile.allocations {
+                    tr {
+                        th scope="row" { span.code { (site.site) } }
+                        td.number data-value=(site.bytes) { (format::thousands(site.bytes)) }
+                        td.number data-value=(site.count) { (format::thousands(site.count)) }
+                    }
+                } }
+            } }
+        }
+    }
 }
 
 /// The measured value in the unit that suits it.

@@ -16,6 +16,7 @@ mod sample_history;
 use std::path::{Path, PathBuf};
 
 use chromium::Chromium;
+use schedlab_perf_dash::site::{Audience, write_site};
 use serde_json::json;
 
 const RUNS: usize = 220;
@@ -27,7 +28,7 @@ struct Site(PathBuf);
 impl Site {
     fn new() -> Site {
         let path = std::env::temp_dir().join(format!("schedlab-browser-{}", std::process::id()));
-        schedlab_perf_dash::site::write_site(&path, &sample_history::records(RUNS, 12)).unwrap();
+        write_site(&path, &sample_history::records(RUNS, 12), Audience::Anybody).unwrap();
         Site(path)
     }
 
@@ -135,6 +136,15 @@ fn other_pages(browser: &mut Chromium, site: &Site) {
     browser.open(&site.url("p/plugin-noderesourcesfit.html"));
     browser.until("document.querySelector('[data-chart=part] canvas') !== null");
     browser.shoot("plugin-light");
+    browser.open(&site.url("p/point-filter.html"));
+    browser.until("document.querySelector('[data-chart=part-nodes] canvas') !== null");
+    browser.shoot("point-light");
+    browser.open(&site.url("instructions.html"));
+    browser.until("document.querySelector('[data-chart=kernels] canvas') !== null");
+    assert_eq!(browser.number("document.querySelectorAll('#kernels tbody tr').length"), 3.0);
+    browser.shoot("instructions-light");
+    browser.open(&site.url("w/plainpods-5000nodes-50000pods.html"));
+    browser.until("document.querySelector('[data-chart=instructions] canvas') !== null");
 }
 
 fn narrow_and_dark(browser: &mut Chromium, site: &Site) {
@@ -151,9 +161,14 @@ fn narrow_and_dark(browser: &mut Chromium, site: &Site) {
     assert_eq!(browser.text(background), "rgb(20, 23, 28)", "the choice is kept");
     browser.shoot("workload-dark");
     browser.width(390);
-    for page in
-        ["index.html", "w/plainpods-5000nodes-50000pods.html", "compare.html", "scaling.html", "plugins.html"]
-    {
+    for page in [
+        "index.html",
+        "w/plainpods-5000nodes-50000pods.html",
+        "compare.html",
+        "scaling.html",
+        "plugins.html",
+        "instructions.html",
+    ] {
         browser.open(&site.url(page));
         let wide = browser.number("document.documentElement.scrollWidth");
         let too_wide = "[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > 390 || e.scrollWidth > 390).map(e => e.outerHTML.slice(0, 90)).join('; ')";

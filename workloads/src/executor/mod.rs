@@ -44,7 +44,7 @@ use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
-use crate::measure::{BindMeter, CycleMeter, Meters};
+use crate::measure::{BindMeter, CycleMeter, Live, Meters};
 use crate::ops::{CreateNamespaces, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
 
@@ -92,6 +92,12 @@ pub trait Progress: Sync {
 
     /// Something happened that the user should know.
     fn notice(&self, text: &str);
+
+    /// The workload's scheduler runs from now on; it can be read along.
+    fn begins(&self, _: &Live) {}
+
+    /// The scheduler is about to end: the last chance to read it.
+    fn ends(&self, _: &Live) {}
 }
 
 /// Tells nobody.
@@ -166,6 +172,7 @@ struct Executor<'a> {
     runtime: WallRuntime<CycleMeter, BindMeter>,
     /// Evicts pods that their nodes no longer suit, with the gate for it on.
     execution: Option<ExecutionManager>,
+    live: Live,
     meters: Meters,
     control: Control<'a>,
     /// Pods that somebody may still have to wait for, by namespace.
@@ -201,10 +208,13 @@ impl<'a> Executor<'a> {
         let version = cluster.resource_version();
         let wall = WallSettings { threads: settings.threads, link: settings.link };
         let runtime = WallRuntime::start(api, scheduler, version, wall, meters.recorders())?;
+        let live = Live::new(runtime.changer(), runtime.calls(), meters.view());
+        control.progress.begins(&live);
         Ok(Executor {
             cluster,
             runtime,
             execution,
+            live,
             meters,
             control,
             awaited: BTreeMap::new(),
@@ -307,6 +317,7 @@ impl<'a> Executor<'a> {
         self.rest_of_evictions();
         let status = self.runtime.status();
         let failed_calls = self.runtime.failed_calls();
+        self.control.progress.ends(&self.live);
         self.runtime.stop()?;
         let execution = self.execution.map(ExecutionManager::stop).transpose()?;
         Ok(Outcome {

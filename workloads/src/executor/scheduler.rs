@@ -84,6 +84,7 @@ pub(super) fn make(
     };
     let mut scheduler = Scheduler::with_settings(world, profiles, engine, loop_settings)
         .expect("the gates were checked when they were read");
+    scheduler.time_plugins(monotonic_ns);
     if let Some(config) = config {
         let extenders = build_extenders(&config.extenders, api)
             .map_err(|error| ConfigError::Extenders { file: config.file.clone(), error })?;

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
+use schedlab_cluster::api::WatchEvent;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::runtime::record::{BindRecorder, Bound, CycleOutcome, CycleRecorder};
 use schedlab_core::cycle::probe::{Mark, Probe};
 
+use super::reading::{EventTimes, event_name, merge_events};
 use super::scope::PodScope;
 use super::windows::Burst;
 use crate::results::{LatencySummary, Stage};
@@ -22,6 +24,13 @@ const CYCLES_EVERY: u32 = 8;
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
 pub const EXTENSION_POINTS_EVERY: u32 = 32;
+
+/// Single plugins are timed in one cycle of this many: two clock readings a plugin.
+pub const PLUGINS_EVERY: u32 = 256;
+
+/// One event of this many is timed, and one pod of [`ATTEMPTS_EVERY`] of a batch.
+const EVENTS_EVERY: u32 = 64;
+const ATTEMPTS_EVERY: usize = 8;
 
 /// Whether the measured part is on.
 #[derive(Clone, Debug, Default)]
@@ -50,14 +59,19 @@ pub struct Latencies(BTreeMap<Stage, Histogram<u64>>);
 
 impl Latencies {
     fn of(&mut self, stage: Stage) -> &mut Histogram<u64> {
-        self.0.entry(stage).or_insert_with(|| {
-            // One nanosecond to one hour, two digits: 1 % of any value, 30 kB a stage.
-            Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid")
-        })
+        self.0.entry(stage).or_insert_with(new_histogram)
     }
 
+    /// Values up to each bound, which ascend, of one stage; with their number and their sum in
+    /// seconds. `None` when nothing was recorded.
+    #[must_use]
+    pub fn cumulative(&self, stage: Stage, bounds_s: &[f64]) -> Option<(Vec<u64>, u64, f64)> {
+        self.0.get(&stage).filter(|histogram| !histogram.is_empty()).map(|it| cumulative(it, bounds_s))
+    }
+
+    /// Adds `count` equal durations.
     #[inline]
-    fn record(&mut self, stage: Stage, elapsed_ns: u64, count: u64) {
+    pub fn record(&mut self, stage: Stage, elapsed_ns: u64, count: u64) {
         self.of(stage).saturating_record_n(elapsed_ns.max(1), count);
     }
 
@@ -83,6 +97,24 @@ impl Latencies {
     }
 }
 
+fn new_histogram() -> Histogram<u64> {
+    // One nanosecond to one hour, two digits: 1 % of any value, 30 kB a histogram.
+    Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid")
+}
+
+/// Values of a histogram of nanoseconds up to each bound, their number and their sum in seconds.
+#[must_use]
+pub fn cumulative(histogram: &Histogram<u64>, bounds_s: &[f64]) -> (Vec<u64>, u64, f64) {
+    let mut counts = vec![0; bounds_s.len()];
+    for step in histogram.iter_recorded() {
+        let value_s = step.value_iterated_to() as f64 / 1e9;
+        // A value is known to a hundredth: it belongs to the bound it cannot be told from.
+        let first = bounds_s.partition_point(|bound_s| bound_s * 1.01 < value_s);
+        counts[first..].iter_mut().for_each(|count| *count += step.count_at_value());
+    }
+    (counts, histogram.len(), histogram.mean() * histogram.len() as f64 / 1e9)
+}
+
 /// What a measured part recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
@@ -96,6 +128,8 @@ pub struct Readings {
     pub unschedulable: u64,
     /// Nodes looked at in cycles that found one.
     pub evaluated: u64,
+    /// How long events took to handle, sampled.
+    pub events: EventTimes,
 }
 
 /// The meters of one run.
@@ -106,6 +140,29 @@ pub struct Meters {
     cycles: Shared<Readings>,
     binds: Shared<Readings>,
     scope: Shared<Option<PodScope>>,
+    past: Shared<(Latencies, EventTimes)>,
+}
+
+/// Lets others read what the meters have recorded, in all parts so far.
+#[derive(Clone, Debug)]
+pub struct MetersView {
+    cycles: Shared<Readings>,
+    binds: Shared<Readings>,
+    past: Shared<(Latencies, EventTimes)>,
+}
+
+impl MetersView {
+    /// Latencies and times of events.
+    #[must_use]
+    pub fn read(&self) -> (Latencies, EventTimes) {
+        let (mut latencies, mut events) = lock(&self.past).clone();
+        for shared in [&self.cycles, &self.binds] {
+            let readings = lock(shared);
+            latencies.merge(&readings.latencies);
+            merge_events(&mut events, &readings.events);
+        }
+        (latencies, events)
+    }
 }
 
 type Shared<T> = Arc<Mutex<T>>;
@@ -123,6 +180,7 @@ impl Meters {
             times_cycle: false,
             times_points: false,
             is_on: false,
+            event_count: 0,
             own: RoundNotes::default(),
         };
         let binds = BindMeter {
@@ -149,7 +207,20 @@ impl Meters {
         let binds = std::mem::take(&mut *lock(&self.binds));
         readings.latencies.merge(&binds.latencies);
         readings.bursts = binds.bursts;
+        let mut past = lock(&self.past);
+        past.0.merge(&readings.latencies);
+        merge_events(&mut past.1, &readings.events);
         readings
+    }
+
+    /// What lets others read along.
+    #[must_use]
+    pub fn view(&self) -> MetersView {
+        MetersView {
+            cycles: Arc::clone(&self.cycles),
+            binds: Arc::clone(&self.binds),
+            past: Arc::clone(&self.past),
+        }
     }
 }
 
@@ -166,7 +237,10 @@ struct RoundNotes {
     evaluated: u64,
     /// Length of a cycle and time its pod had waited.
     cycles: Vec<(u64, u64)>,
+    /// Lengths of cycles that found no node.
+    refused: Vec<u64>,
     points: Vec<(Stage, u64)>,
+    events: Vec<(String, u64)>,
 }
 
 /// Listens to the scheduler thread. Within a round it only appends to two small vectors; the
@@ -181,16 +255,17 @@ pub struct CycleMeter {
     times_cycle: bool,
     times_points: bool,
     is_on: bool,
+    event_count: u32,
     own: RoundNotes,
 }
 
 impl CycleMeter {
     fn hand_in(&mut self) {
-        if self.own.assumed + self.own.unschedulable == 0 {
+        if self.own.assumed + self.own.unschedulable == 0 && self.own.events.is_empty() {
             return;
         }
         let mut shared = lock(&self.shared);
-        let RoundNotes { assumed, unschedulable, evaluated, cycles, points } = &mut self.own;
+        let RoundNotes { assumed, unschedulable, evaluated, cycles, refused, points, events } = &mut self.own;
         shared.evaluated += std::mem::take(evaluated);
         shared.assumed += std::mem::take(assumed);
         shared.unschedulable += std::mem::take(unschedulable);
@@ -201,6 +276,13 @@ impl CycleMeter {
             shared.latencies.record(stage, elapsed_ns, 1);
         }
         cycles.clear();
+        if !refused.is_empty() {
+            shared.latencies.record_all(Stage::AttemptUnschedulable, refused.drain(..));
+        }
+        for (name, elapsed_ns) in events.drain(..) {
+            let histogram = shared.events.entry(name).or_insert_with(new_histogram);
+            histogram.saturating_record(elapsed_ns.max(1));
+        }
     }
 
     /// `now_ns` is the time, if it was just read.
@@ -234,6 +316,11 @@ impl Probe for CycleMeter {
         self.own.points.push((stage, now_ns - self.mark_ns));
         self.mark_ns = now_ns;
     }
+
+    #[inline]
+    fn times_plugins(&self) -> bool {
+        self.is_on && self.count.is_multiple_of(PLUGINS_EVERY)
+    }
 }
 
 impl CycleRecorder for CycleMeter {
@@ -265,6 +352,9 @@ impl CycleRecorder for CycleMeter {
             let end_ns = monotonic_ns();
             let waited_ns = self.cycle_start_ns.saturating_sub(queued_ns);
             self.own.cycles.push((end_ns - self.cycle_start_ns, waited_ns));
+            if outcome == CycleOutcome::Unschedulable {
+                self.own.refused.push(end_ns - self.cycle_start_ns);
+            }
             now_ns = Some(end_ns);
         }
         self.begin_cycle(now_ns);
@@ -272,6 +362,16 @@ impl CycleRecorder for CycleMeter {
 
     fn rests(&mut self) {
         self.hand_in();
+    }
+
+    #[inline]
+    fn times_event(&mut self) -> bool {
+        self.event_count = self.event_count.wrapping_add(1);
+        self.is_on && self.event_count.is_multiple_of(EVENTS_EVERY)
+    }
+
+    fn event_handled(&mut self, event: &WatchEvent, elapsed_ns: u64) {
+        self.own.events.push((event_name(event), elapsed_ns));
     }
 }
 
@@ -298,6 +398,10 @@ impl BindMeter {
         for group in bound.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
             let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
             shared.latencies.record(Stage::Bind, now_ns.saturating_sub(sent_ns), group.len() as u64);
+        }
+        for group in bound.chunks(ATTEMPTS_EVERY) {
+            let elapsed_ns = now_ns.saturating_sub(group[0].begun_ns);
+            shared.latencies.record(Stage::AttemptScheduled, elapsed_ns, group.len() as u64);
         }
         // Pods of a batch were mostly created together: equal times are recorded at once.
         let end_to_end = shared.latencies.of(Stage::EndToEnd);

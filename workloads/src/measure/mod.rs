@@ -5,9 +5,14 @@
 //! in eight is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
 mod meter;
+mod reading;
 mod scope;
 mod windows;
 
-pub use meter::{BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, Readings, Switch};
+pub use meter::{
+    BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, MetersView, PLUGINS_EVERY, Readings,
+    Switch, cumulative,
+};
+pub use reading::{EventTimes, Live, PluginCalls, Reading};
 pub use scope::PodScope;
 pub use windows::{Burst, window_for, windows};

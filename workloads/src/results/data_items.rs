@@ -39,10 +39,14 @@ pub struct DataItem {
 
 /// The items of one suite of a run; of all suites when `suite` is `None`.
 pub fn data_items(run: &RunResult, suite: Option<&str>) -> DataItems {
-    let chosen = run.workloads.iter().filter(|w| suite.is_none_or(|suite| w.suite == suite));
-    let mut items: Vec<DataItem> = chosen.flat_map(workload_items).collect();
+    let is_chosen = |w: &WorkloadResult| suite.is_none_or(|suite| w.suite == suite);
+    let mut items: Vec<(bool, DataItem)> = Vec::new();
+    for workload in &run.workloads {
+        items.extend(workload_items(workload).into_iter().map(|item| (is_chosen(workload), item)));
+    }
     fill_labels(&mut items);
-    DataItems { version: "v1".to_owned(), data_items: items }
+    let chosen = items.into_iter().filter_map(|(is_chosen, item)| is_chosen.then_some(item));
+    DataItems { version: "v1".to_owned(), data_items: chosen.collect() }
 }
 
 /// The items of one workload, before labels are filled up across workloads.
@@ -69,10 +73,11 @@ pub fn data_items_file_name(suite: &str, started_at: &str) -> String {
     format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json")
 }
 
-/// perf-dash shows an item only where all labels match, so an item must not lack any.
-fn fill_labels(items: &mut [DataItem]) {
-    let names: BTreeSet<String> = items.iter().flat_map(|item| item.labels.keys().cloned()).collect();
-    for item in items {
+/// perf-dash shows an item only where all labels match, so an item must not lack any that another
+/// one of the build has: it puts all files of a build together.
+fn fill_labels(items: &mut [(bool, DataItem)]) {
+    let names: BTreeSet<String> = items.iter().flat_map(|(_, item)| item.labels.keys().cloned()).collect();
+    for (_, item) in items {
         for name in &names {
             item.labels.entry(name.clone()).or_insert_with(|| NOT_APPLICABLE.to_owned());
         }

@@ -18,8 +18,8 @@ use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
 use schedlab_workloads::results::{Stage, Status, WorkloadResult};
 
-pub(crate) use self::variant::parse_flags;
 use self::variant::{Program, Variant};
+pub(crate) use self::variant::{parse_flags, split_words};
 use super::compare::FenceArgs;
 use super::gate::workloads::run_json;
 use super::verdicts::{OutputArgs, present};

@@ -104,7 +104,7 @@ fn refuse_shared(run: &RunArgs) -> Result<()> {
 }
 
 /// Words as a shell splits them: by white space, quotes keep it.
-fn split_words(text: &str) -> Result<Vec<String>> {
+pub(crate) fn split_words(text: &str) -> Result<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in text.chars() {
         match (quote, letter) {

@@ -116,6 +116,59 @@ pub struct ClusterEvent {
     pub action: Action,
 }
 
+impl EventResource {
+    /// The kind with its group, as upstream writes it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            EventResource::Pod => "Pod",
+            EventResource::AssignedPod => "AssignedPod",
+            EventResource::UnscheduledPod => "UnscheduledPod",
+            EventResource::TargetPod => "TargetPod",
+            EventResource::Node => "Node",
+            EventResource::PersistentVolume => "PersistentVolume",
+            EventResource::PersistentVolumeClaim => "PersistentVolumeClaim",
+            EventResource::CsiNode => "storage.k8s.io/CSINode",
+            EventResource::CsiDriver => "storage.k8s.io/CSIDriver",
+            EventResource::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
+            EventResource::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
+            EventResource::StorageClass => "storage.k8s.io/StorageClass",
+            EventResource::ResourceClaim => "resource.k8s.io/ResourceClaim",
+            EventResource::ResourceSlice => "resource.k8s.io/ResourceSlice",
+            EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
+            EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
+            EventResource::CompositePodGroup => "scheduling.k8s.io/CompositePodGroup",
+            EventResource::WildCard => "*",
+        }
+    }
+}
+
+impl Action {
+    /// The name of one kind of change; of several, `Update` or `All`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Action::ADD => "Add",
+            Action::DELETE => "Delete",
+            Action::UPDATE_NODE_ALLOCATABLE => "UpdateNodeAllocatable",
+            Action::UPDATE_NODE_LABEL => "UpdateNodeLabel",
+            Action::UPDATE_NODE_TAINT => "UpdateNodeTaint",
+            Action::UPDATE_NODE_CONDITION => "UpdateNodeCondition",
+            Action::UPDATE_NODE_ANNOTATION => "UpdateNodeAnnotation",
+            Action::UPDATE_NODE_DECLARED_FEATURE => "UpdateNodeDeclaredFeature",
+            Action::UPDATE_NODE_PREEMPTION_POLICY => "UpdateNodePreemptionPolicy",
+            Action::UPDATE_POD_LABEL => "UpdatePodLabel",
+            Action::UPDATE_POD_SCALE_DOWN => "UpdatePodScaleDown",
+            Action::UPDATE_POD_SCALE_UP => "UpdatePodScaleUp",
+            Action::UPDATE_POD_TOLERATION => "UpdatePodToleration",
+            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => "UpdatePodSchedulingGatesEliminated",
+            Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM => "UpdatePodGeneratedResourceClaim",
+            Action::ALL => "All",
+            _ => "Update",
+        }
+    }
+}
+
 impl ClusterEvent {
     /// A registration for `self` covers the event `other`.
     /// Upstream: framework/types.go `MatchClusterEvents`.
@@ -125,6 +178,12 @@ impl ClusterEvent {
         self.resource.covers(other.resource)
             && self.action.intersects(other.action)
             && other.action <= self.action
+    }
+
+    /// The name of an event in metrics, as `AssignedPodDelete`. Upstream: framework/types.go `Label`.
+    #[must_use]
+    pub fn label(self) -> String {
+        format!("{}{}", self.resource.label(), self.action.label())
     }
 }
 

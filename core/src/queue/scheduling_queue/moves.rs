@@ -4,6 +4,7 @@ use super::super::backoff::BackoffKind;
 use super::super::entry::{QueuePlace, QueuedPod};
 use super::super::event::{Event, WILDCARD};
 use super::super::in_flight::Unseen;
+use super::super::incoming::Cause;
 use super::super::interest::Interest;
 use super::super::order::Ticket;
 use super::super::waiting::GroupKey;
@@ -33,6 +34,8 @@ impl SchedulingQueue {
     pub(super) fn pop_backoff(&mut self) -> Option<PodId> {
         while let Some(ticket) = self.backoff.pop(BackoffKind::Rejected) {
             if self.entries[ticket.pod.index()].holds(QueuePlace::Backoff, ticket) {
+                self.incoming.because(Cause::PoppedEarly);
+                self.incoming.count(QueuePlace::Active);
                 return Some(ticket.pod);
             }
         }
@@ -86,6 +89,7 @@ impl SchedulingQueue {
 
     pub(super) fn flush_backoff(&mut self, now_ns: u64, host: &mut impl QueueHost) {
         let entrance = self.entrance_after_backoff();
+        self.incoming.because(Cause::BackoffOver);
         let kinds =
             [(BackoffKind::Rejected, QueuePlace::Backoff), (BackoffKind::Error, QueuePlace::ErrorBackoff)];
         for (kind, place) in kinds {
@@ -117,6 +121,7 @@ impl SchedulingQueue {
             }
         }
         if !self.moving.is_empty() {
+            self.incoming.because(Cause::WaitedTooLong);
             self.move_found(now_ns, host);
             self.in_flight.note(&Event::bare(WILDCARD));
         }
@@ -167,6 +172,7 @@ impl SchedulingQueue {
             return self.enter_waiting(pod, QueuePlace::Gated);
         }
         self.entries[pod.index()].active_ns = now_ns;
+        self.incoming.count(QueuePlace::Active);
         self.push_active(pod);
     }
 
@@ -174,6 +180,7 @@ impl SchedulingQueue {
         if self.pops_early() && !self.passes_pre_enqueue(pod, host) {
             return self.enter_waiting(pod, QueuePlace::Gated);
         }
+        self.incoming.count(QueuePlace::Backoff);
         self.push_backoff(pod);
     }
 
@@ -182,6 +189,7 @@ impl SchedulingQueue {
             self.entries[pod.index()].was_flushed = false;
         }
         self.set_place(pod, place);
+        self.incoming.count(place);
         self.waiting.insert(pod, &mut self.entries[pod.index()]);
     }
 

@@ -55,6 +55,7 @@ const schedlab = (() => {
     rate: (value) => `${digits(value)} pods/s`,
     us: (value) => (value < 1 ? `${digits(value * 1e3)} ns` : value < 1e3 ? `${digits(value)} µs` : value < 1e6 ? `${digits(value / 1e3)} ms` : `${digits(value / 1e6)} s`),
     ns: (value) => units.us(value / 1e3),
+    percent: (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)} %`,
     bytes: (value) => (value < 1024 ? `${digits(value)} B` : `${digits(value / 1024)} KiB`),
   };
   const axisText = (value) => {
@@ -62,6 +63,17 @@ const schedlab = (() => {
     const size = Math.abs(value);
     const short = (scaled, mark) => `${+scaled.toPrecision(3)}${mark}`;
     return size >= 1e6 ? short(value / 1e6, "M") : size >= 1e3 ? short(value / 1e3, "k") : short(value, "");
+  };
+  // Values of an axis in the unit that all series share; counts and rates stay short.
+  const axisOf = (series) => {
+    const unit = series[0].unit;
+    return ["us", "ns", "bytes"].includes(unit) && series.every((one) => one.unit === unit) ? (value) => (value === null ? "" : units[unit](value)) : axisText;
+  };
+  // Over several decades only powers of ten are drawn.
+  const decades = (u, splits, axis) => {
+    const scale = u.scales[u.axes[axis].scale];
+    if (!(scale.max / scale.min > 30)) return splits;
+    return splits.map((value) => (Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? value : null));
   };
   const when = (text) => text.slice(0, 16).replace("T", " ");
   const runName = (run) => `${run.rev}${run.label ? ` (${run.label})` : ""}, ${when(run.at)}${run.source === "schedlab" ? "" : `, ${run.source}`}`;
@@ -106,17 +118,17 @@ const schedlab = (() => {
     let isLog = !!spec.log;
     const chart = { figure, plot: null, at: null };
 
-    const options = () => ({
+    const options = (sparse = isLog ? { filter: decades } : {}) => ({
       width: Math.max(holder.clientWidth, 200),
       height: spec.height || 260,
       legend: { show: false },
       cursor: { drag: { x: true, y: false, dist: 4 }, points: { size: 8 } },
-      scales: { x: { time: false, distr: spec.logX ? 3 : 1, range: spec.logX ? undefined : (u, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { distr: isLog ? 3 : 1, range: isLog ? undefined : (u, low, high) => uPlot.rangeNum(Math.min(low ?? 0, (low ?? 0) * 0.98), (high ?? 1) * 1.02 || 1, 0.05, true) } },
+      scales: { x: { time: false, distr: spec.logX ? 3 : 1, range: spec.logX ? undefined : (u, low, high) => (spec.x.length === 1 ? [-1, 1] : [low, high]) }, y: { distr: isLog ? 3 : 1, range: isLog ? undefined : (u, low, high) => uPlot.rangeNum(Math.min(low ?? 0, (low ?? 0) * 0.98), (high ?? 1) * 1.02 || 1, 0.05, true) } },
       axes: [
         { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { stroke: () => colour("--grid") }, font: "11px system-ui", space: 70,
           values: (u, values) => values.map((value) => (spec.logX ? axisText(value) : Number.isInteger(value) && spec.xText ? spec.xText(value, true) : "")) },
-        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { stroke: () => colour("--grid") }, font: "11px system-ui", size: 56,
-          values: (u, values) => values.map(axisText) },
+        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1, ...sparse }, ticks: { stroke: () => colour("--grid"), ...sparse }, font: "11px system-ui", size: 62, ...sparse,
+          values: (u, values) => values.map(axisOf(series)) },
       ],
       series: [{}].concat(series.map((one) => ({
         label: one.name, show: one.shown !== false, width: one.band ? 0 : 1.5, spanGaps: true,
@@ -254,7 +266,7 @@ const schedlab = (() => {
       const source = runs[data.run[at]].source;
       const before = [];
       for (let i = at; i >= 0 && before.length < 10; i -= 1) if (runs[data.run[i]].source === source && data.rate[i]) before.push(data.rate[i]);
-      const isOurs = source === "schedlab" && data.fence && before.length > 2;
+      const isOurs = source === "schedlab" && data.fence && data.fence <= 1 && before.length > 2;
       low.push(isOurs ? median(before) / (1 + data.fence) : null);
       high.push(isOurs ? median(before) * (1 + data.fence) : null);
     });
@@ -301,14 +313,27 @@ const schedlab = (() => {
       { name: "per pod", values: data.pod, unit: "bytes", colour: "--s2" },
     ] });
     draw({ id: "calls", x, xText, pick, series: [{ name: "calls per pod", values: data.calls, unit: "plain", colour: "--s1" }] });
-    draw({ id: "instructions", x, xText, pick, series: [{ name: "instructions", values: data.instructions, unit: "plain", colour: "--s1" }] });
+    const kernel = $("[data-kernel]");
+    if (kernel) schedlab.when("instructions", (counted) => {
+      const values = data.run.map((run) => { const at = counted.run.indexOf(run); return at < 0 ? null : counted.kernels[kernel.dataset.kernel][at]; });
+      draw({ id: "instructions", x, xText, pick, series: [{ name: "instructions", values, unit: "plain", colour: "--s1" }] });
+    });
   };
   const partPage = (runs, data) => {
     const colours = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
     const unit = $("[data-chart=part] .muted").textContent.startsWith("ns") ? "ns" : "us";
     draw({ id: "part", x: data.run.map((_, at) => at), xText: (at, isShort) => { const run = runs[data.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); }, height: 300,
       series: data.series.map((one, at) => ({ name: one.name, values: one.values, unit, colour: colours[at] })) });
+    const sizes = [...new Set(data.sizes.flatMap((one) => one.nodes))].sort((a, b) => a - b);
+    draw({ id: "part-nodes", x: sizes, xName: "Nodes", xText: (nodes) => `${nodes.toLocaleString("en")} nodes`, log: true, logX: true,
+      series: data.sizes.map((one, at) => ({ name: one.name, values: sizes.map((size) => { const found = one.nodes.indexOf(size); return found < 0 ? null : one.values[found]; }), unit, colour: colours[at % colours.length] })) });
   };
+  if ($("[data-chart=kernels]")) schedlab.when("runs", (runs) => schedlab.when("instructions", (counted) => {
+    const colours = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
+    const percent = (values) => { const first = values.find((value) => value !== null); return values.map((value) => (value === null ? null : (value / first - 1) * 100)); };
+    draw({ id: "kernels", x: counted.run.map((_, at) => at), xText: (at, isShort) => { const run = runs[counted.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); }, height: 300,
+      series: Object.entries(counted.kernels).map(([name, values], at) => ({ name, values: percent(values), unit: "percent", colour: colours[at % colours.length] })) });
+  }));
   schedlab.when("runs", (runs) => {
     const page = location.pathname.match(/\/([wp])\/([^/]+)\.html$/);
     if (page) schedlab.when(`${page[1]}/${decodeURIComponent(page[2])}`, (data) => (page[1] === "w" ? workloadPage : partPage)(runs, data));
@@ -362,7 +387,7 @@ const schedlab = (() => {
         const base = before.get(head[0]);
         if (!base) return;
         const [fence, ratio] = [head[2], base[3] && head[3] ? head[3] / base[3] : null];
-        const verdict = ratio === null || !fence ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
+        const verdict = ratio === null || !fence || fence > 1 ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
         counts[verdict] += 1;
         const row = body.insertRow();
         const name = make("th", undefined, { scope: "row" });
@@ -373,7 +398,7 @@ const schedlab = (() => {
         number(digits(base[3]), base[3]);
         number(digits(head[3]), head[3]);
         number(ratio === null ? "–" : `${ratio >= 1 ? "+" : ""}${((ratio - 1) * 100).toFixed(1)} %`, ratio);
-        number(fence ? `±${(fence * 100).toFixed(1)} %` : "–", fence);
+        number(!fence ? "–" : fence > 1 ? "too noisy" : `±${(fence * 100).toFixed(1)} %`, fence);
         row.append(make("td", `${symbols[verdict]} ${verdict}`, { class: `mark ${{ better: "pass", worse: "fail" }[verdict] || "none"}` }));
         both(4, units.us);
         both(5, units.us);

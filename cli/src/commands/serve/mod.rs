@@ -1,20 +1,35 @@
-//! `schedlab serve`: the site of a history on loopback, made anew whenever the history grows.
+//! `schedlab serve`: the site of a history on loopback, made anew whenever the history grows, with
+//! the progress of runs beside it streaming in.
+//!
+//! ```text
+//! schedlab run --history DIR ──writes──▶ DIR/running/<process>.json, at the end DIR/history.slh
+//!                                             │ looked at four times a second
+//! schedlab serve --history DIR ──/events (server-sent events)──▶ every open page
+//! ```
+
+mod events;
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use schedlab_perf_dash::history::FILE_NAME;
+use schedlab_perf_dash::history::{self, FILE_NAME};
+use schedlab_perf_dash::site::{self, Audience};
 use tiny_http::{Header, Method, Request, Response, Server};
 
-use super::site::{SiteArgs, site};
+use super::ab::split_words;
+use super::site::SiteArgs;
 use crate::Exit;
 use crate::progress::{complain, say};
 
+use events::Readers;
+
 /// What to serve where.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     site: SiteArgs,
@@ -22,10 +37,19 @@ pub(crate) struct ServeArgs {
     /// this is for the desk
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Also start `schedlab run FLAGS --history DIR`, whose progress the pages then show; "" runs
+    /// the suite "quick"
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    run: Option<String>,
     /// End after so many requests, for scripts and tests
     #[arg(long, value_name = "N", hide = true)]
     requests: Option<usize>,
 }
+
+const EXAMPLES: &str = "Examples:
+  schedlab serve --history history
+  schedlab serve --history history --run '--suite quick --repeat 5'
+  schedlab run --history history     (beside it: its progress is shown, its result recorded)";
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
     if !args.listen.ip().is_loopback() {
@@ -34,18 +58,25 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
             args.listen
         );
     }
+    let run_words = args.run.as_deref().map(split_words).transpose().context("--run")?;
     let server = Server::http(args.listen)
         .map_err(|error| anyhow::anyhow!("{error}"))
         .with_context(|| format!("--listen {}: cannot listen there", args.listen))?;
-    site(&args.site)?;
     let mut shown = version(&args.site.history);
+    make_site(&args.site)?;
+    let _run = run_words.map(|words| Started::run(&words, &args.site.history)).transpose()?;
     say(&format!("Serving on http://{} (Ctrl-C ends it)", server.server_addr()));
+    let readers = Readers::new(&args.site.history);
     for request in server.incoming_requests().take(args.requests.unwrap_or(usize::MAX)) {
+        if request.url() == "/events" {
+            readers.add(request);
+            continue;
+        }
         let now = version(&args.site.history);
         if now != shown {
             // A page of the old site is better than none: say it and go on.
-            match site(&args.site) {
-                Ok(_) => shown = now,
+            match make_site(&args.site) {
+                Ok(()) => shown = now,
                 Err(error) => complain(&format!("schedlab: {error:#}")),
             }
         }
@@ -59,6 +90,47 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
 /// The history only grows, so its length tells versions apart.
 fn version(history: &Path) -> Option<u64> {
     fs::metadata(history.join(FILE_NAME)).ok().map(|metadata| metadata.len())
+}
+
+/// Writes the site. A history that nobody has recorded in yet is an empty one.
+fn make_site(args: &SiteArgs) -> Result<()> {
+    let records = match version(&args.history) {
+        None => Vec::new(),
+        Some(_) => {
+            let history = history::read(&args.history)?;
+            history.warnings.iter().for_each(|warning| complain(&format!("schedlab: {warning}")));
+            history.records
+        }
+    };
+    let counts = site::write_site(&args.out, &records, Audience::Live)?;
+    say(&format!("{} page(s) of {} run(s)", counts.pages, counts.runs));
+    Ok(())
+}
+
+/// A run that was started for the pages; it ends with the server.
+struct Started(Child);
+
+impl Started {
+    fn run(words: &[String], history: &Path) -> Result<Started> {
+        let program = std::env::current_exe().context("--run: this program's own file is not known")?;
+        let child = Command::new(program)
+            .arg("run")
+            .args(words)
+            .arg("--history")
+            .arg(history)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("--run: the run could not be started")?;
+        Ok(Started(child))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn answer(request: Request, out: &Path) -> std::io::Result<()> {

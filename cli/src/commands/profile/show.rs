@@ -1,0 +1,110 @@
+//! What a profile prints.
+
+use std::path::Path;
+
+use schedlab_perf_dash::format;
+use schedlab_perf_dash::history::{ProfileSummary, Share};
+use schedlab_perf_dash::profile::KINDS;
+
+use super::allocations::Allocations;
+use crate::alloc;
+use crate::progress::say;
+use crate::table::{Align, render};
+
+/// Call sites listed; the file has all of them.
+const SITES_SHOWN: usize = 12;
+
+/// Self and total time by extension point, plugin and part of the engine.
+pub(super) fn cpu(summary: &ProfileSummary) {
+    let columns =
+        [("", Align::Left), ("self", Align::Right), ("total", Align::Right), ("total/pod", Align::Right)];
+    let percent = |samples: u64| format!("{:.1} %", samples as f64 / summary.samples as f64 * 100.0);
+    // Of the measured time, by share of samples: SIGPROF counts CPU time, of all threads together.
+    let per_pod = |share: &Share| {
+        let of_all = share.total_samples as f64 / summary.samples as f64;
+        format::micros(of_all * summary.seconds * 1e6 / summary.pods.max(1) as f64)
+    };
+    say(&format!(
+        "{}: {} samples in {:.1} s of measured time, {} pods",
+        summary.workload,
+        format::thousands(summary.samples),
+        summary.seconds,
+        format::thousands(summary.pods)
+    ));
+    for kind in KINDS {
+        let of_kind: Vec<&Share> = summary.shares.iter().filter(|share| share.kind == kind).collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        let row = |share: &&Share| {
+            vec![
+                share.name.clone(),
+                percent(share.self_samples),
+                percent(share.total_samples),
+                per_pod(share),
+            ]
+        };
+        let mut columns = columns;
+        columns[0].0 = kind;
+        say(&format!("\n{}", render(&columns, &of_kind.iter().map(row).collect::<Vec<_>>())));
+    }
+}
+
+/// Who allocates.
+pub(super) fn allocations(found: &Allocations, pods: u64) {
+    let per_pod = |amount: u64| format!("{:.2}", amount as f64 / pods.max(1) as f64);
+    say(&format!(
+        "\n{} allocations of {} bytes in one run of the measured part, {} and {} bytes a pod",
+        format::thousands(found.all.count),
+        format::thousands(found.all.bytes),
+        per_pod(found.all.count),
+        per_pod(found.all.bytes)
+    ));
+    if alloc::ALL_UP_TO < found.all.count {
+        say(&format!(
+            "(exact up to {}, then one in {} was looked at)",
+            format::thousands(alloc::ALL_UP_TO),
+            alloc::THEN_ONE_OF
+        ));
+    }
+    let columns = [
+        ("bytes", Align::Right),
+        ("count", Align::Right),
+        ("count/pod", Align::Right),
+        ("allocated by", Align::Left),
+    ];
+    let rows: Vec<Vec<String>> = found
+        .sites
+        .iter()
+        .take(SITES_SHOWN)
+        .map(|site| {
+            vec![
+                format::thousands(site.bytes),
+                format::thousands(site.count),
+                per_pod(site.count),
+                site.site.clone(),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        say(&render(&columns, &rows));
+    }
+    let more = found.sites.len().saturating_sub(SITES_SHOWN);
+    if 0 < more {
+        say(&format!("{more} more in allocations.json"));
+    }
+}
+
+/// What the machine counted.
+pub(super) fn counters(text: &str) {
+    say(&format!("\n{text}"));
+}
+
+/// Where everything is.
+pub(super) fn files(out: &Path, has_allocations: bool) {
+    let allocations = if has_allocations { ", allocations.svg, allocations.json" } else { "" };
+    say(&format!(
+        "\nWritten to {}: flamegraph.svg, profile.pb (go tool pprof, speedscope), stacks.folded (schedlab profile --diff), profile.json (schedlab record --profile){allocations}",
+        out.display()
+    ));
+}
