@@ -149,10 +149,10 @@ mod tests {
                         PodUid(next)
                     }
                 };
-                if !map.contains_key(&uid) {
+                map.entry(uid).or_insert_with(|| {
                     index.insert(uid, PodId(turn));
-                    map.insert(uid, PodId(turn));
-                }
+                    PodId(turn)
+                });
                 // The older, the likelier to be gone.
                 let old = PodUid(rng.range(0..=usize::try_from(next).expect("small")) as u64);
                 index.remove(old);
