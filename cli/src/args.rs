@@ -13,6 +13,7 @@ use crate::commands::gate::GateArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
 use crate::commands::serve::ServeArgs;
+use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
 
 /// A performance lab for Kubernetes scheduling.
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Show the site of a history on loopback, live: with the progress of runs beside it
     Serve(ServeArgs),
+    /// Run the scheduler in virtual time under faults, and check what must always hold
+    Simulate(SimulateArgs),
     /// Write the static site of a history
     Site(SiteArgs),
 }

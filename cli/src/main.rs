@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Some(Command::Gate(args)) => commands::gate::gate(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Serve(args)) => commands::serve::serve(&args),
+        Some(Command::Simulate(args)) => commands::simulate::simulate(&args),
         Some(Command::Site(args)) => commands::site::site(&args),
     };
     match result {

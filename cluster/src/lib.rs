@@ -25,6 +25,7 @@ pub mod latency;
 pub mod link;
 pub mod runtime;
 pub mod selector;
+pub mod simulate;
 
 pub use api::{Api, ApiError, Reason};
 pub use embedded::EmbeddedCluster;

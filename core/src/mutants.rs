@@ -15,6 +15,9 @@ pub enum Mutant {
     /// #140082: a victim gives its node up in memory while the preemptor is still held back, and
     /// nothing wakes it afterwards.
     CancelledVictim,
+    /// PR #139162: a preemptor that was held back is let in by the hint of whoever rejected it, or not
+    /// at all.
+    HeldBackForEver,
     /// #138316: a pod that is deleted and made again while it is in flight leaves its place there
     /// behind, and events are kept for it.
     RecreatedInFlight,
@@ -73,9 +76,10 @@ pub enum Mutant {
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 26] = [
+    pub const ALL: [Mutant; 27] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
+        Mutant::HeldBackForEver,
         Mutant::RecreatedInFlight,
         Mutant::SecondPreemption,
         Mutant::BindingVictimStays,
@@ -108,6 +112,7 @@ impl Mutant {
         match self {
             Mutant::RedundantPreemption => "#141694",
             Mutant::CancelledVictim => "#140082",
+            Mutant::HeldBackForEver => "PR #139162",
             Mutant::RecreatedInFlight => "#138316",
             Mutant::SecondPreemption => "#134249",
             Mutant::BindingVictimStays => "#134217, PR #134294",

@@ -77,6 +77,12 @@ impl PodRow {
         (before != NONE).then_some(NodeId(before))
     }
 
+    /// What the API said last of `status.nominatedNodeName`.
+    #[must_use]
+    pub fn nominated_by_api(&self) -> Option<NodeId> {
+        (self.nominated_seen != NONE).then_some(NodeId(self.nominated_seen))
+    }
+
     /// Notes what `status.nominatedNodeName` is or will be.
     pub fn set_nominated(&mut self, node: Option<NodeId>) {
         self.nominated = node.map_or(NONE, |node| node.0);

@@ -12,6 +12,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 mod select;
 pub(crate) mod serve;
+pub(crate) mod simulate;
 pub(crate) mod site;
 mod study;
 mod study_text;

@@ -31,6 +31,7 @@ use calls::Calls;
 use meta::{
     check_preconditions, check_uid, has_finalizers, is_to_be_removed, keep_system_metadata, storage_key,
 };
+use schedlab_core::ids::PodUid;
 use state::State;
 
 use crate::api::GenericObject;
@@ -111,6 +112,12 @@ impl EmbeddedCluster {
     #[must_use]
     pub fn resource_version(&self) -> u64 {
         self.shared.lock().log.last_version()
+    }
+
+    /// A pod has terminated: it is removed, whatever finalizers it has, as by a kubelet that deletes
+    /// with a grace period of 0. Not a call of a client. Whether the pod existed.
+    pub fn end_pod(&self, pod: PodUid) -> bool {
+        self.shared.write(|state, _| state.end_pod(pod))
     }
 
     /// How many pods there are.

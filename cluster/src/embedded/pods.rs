@@ -277,6 +277,15 @@ impl State {
         Ok(())
     }
 
+    /// Removes a pod without regard to finalizers. Whether it existed.
+    pub(super) fn end_pod(&mut self, pod: PodUid) -> bool {
+        let exists = self.rows.get(pod).is_some();
+        if exists {
+            self.remove_pod(pod);
+        }
+        exists
+    }
+
     fn remove_pod(&mut self, pod: PodUid) -> PodRow {
         let mut row = self.rows.remove(pod).expect("the caller has found the pod");
         self.names.remove(row.namespace, row.name);

@@ -279,7 +279,7 @@ fn scheduled_notes(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec<
     bound.map(note).collect()
 }
 
-fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
+pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
     const TYPE: &str = "PodScheduled";
     match change {
         ConditionChange::False { reason, message, .. } => ConditionEdit::Set(ConditionPatch {
@@ -295,15 +295,19 @@ fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
     }
 }
 
-/// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
 fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
-    let failure = |error: &ApiError| match error.reason {
+    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
+}
+
+/// What the scheduler is told of an error.
+/// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
+pub(super) fn failure(error: &ApiError) -> CallFailure {
+    match error.reason {
         Reason::NotFound => CallFailure::NotFound,
         Reason::Conflict => CallFailure::Conflict,
         Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
             CallFailure::Transient
         }
         _ => CallFailure::Other,
-    };
-    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
+    }
 }

@@ -14,6 +14,7 @@
 //! decided on what was assumed. Over a slow link ([`crate::link`]) the binder thread holds calls
 //! until their latency is over, and where calls are not queued the scheduler thread waits for the
 //! answers that kube-scheduler's loop waits for.
+//! [`virtual_time`] drives the same scheduler without threads or clocks.
 
 mod bind;
 mod binder;
@@ -22,6 +23,7 @@ mod calls;
 mod events;
 pub mod record;
 mod surroundings;
+pub mod virtual_time;
 mod volumes;
 mod wall;
 

@@ -239,6 +239,21 @@ impl Dispatcher {
         !self.lanes.is_empty() && self.lanes.contains_key(&pod)
     }
 
+    /// Whether a nomination of a pod waits to be written. A binding makes it needless: the API will
+    /// never hear of it.
+    #[must_use]
+    pub fn is_nomination_waiting(&self, pod: PodUid) -> bool {
+        let waiting = self.lanes.get(&pod).and_then(|lane| lane.waiting.as_ref());
+        let names = |call: &Call| matches!(&call.call, ApiCall::PatchStatus(patch) if matches!(patch.nomination, Nomination::Node(_)));
+        waiting.is_some_and(names)
+    }
+
+    /// Whether a call is on the books: it waits, is on its way, or is to be made again.
+    #[must_use]
+    pub fn knows(&self, id: CallId) -> bool {
+        self.direct.contains_key(&id) || self.pod_of_call.contains_key(&id)
+    }
+
     /// Wants a call made. `None` when it is needless: a binding of the pod is, or it takes back what was
     /// never sent.
     pub fn enqueue(&mut self, call: ApiCall) -> Option<CallId> {
@@ -371,17 +386,38 @@ impl Dispatcher {
         Some(call)
     }
 
-    /// A pod is gone: what waits for it is not sent any more. A call on its way stays on the books
-    /// until it is answered.
+    /// A pod is gone: what waits for it is not sent any more, nor is anything made again. A call on
+    /// its way stays on the books until it is answered.
     pub fn forget(&mut self, pod: PodUid) {
-        let Some(lane) = self.lanes.get_mut(&pod) else { return };
-        if let Some(call) = lane.waiting.take() {
-            self.counts.merged += 1;
-            self.pod_of_call.remove(&call.id);
+        if let Some(lane) = self.lanes.get_mut(&pod) {
+            if let Some(call) = lane.waiting.take() {
+                self.counts.merged += 1;
+                self.pod_of_call.remove(&call.id);
+            }
+            if lane.on_the_way.is_none() {
+                self.lanes.remove(&pod);
+            }
         }
-        if lane.on_the_way.is_none() {
-            self.lanes.remove(&pod);
+        self.forget_retries(pod);
+    }
+
+    fn forget_retries(&mut self, pod: PodUid) {
+        if self.retries.is_empty() {
+            return;
         }
+        let Dispatcher { retries, direct, pod_of_call, .. } = self;
+        let is_of_pod = |id: &CallId| {
+            let owner =
+                direct.get(id).map(|call| pod_of(&call.call)).or_else(|| pod_of_call.get(id).copied());
+            owner == Some(pod)
+        };
+        let gone: Vec<CallId> = retries.iter().map(|&(_, id)| id).filter(is_of_pod).collect();
+        retries.retain(|(_, id)| !gone.contains(id));
+        for id in gone {
+            self.counts.failed += 1;
+            self.finish(id);
+        }
+        self.pump();
     }
 
     /// Time has passed: calls that failed are made again.

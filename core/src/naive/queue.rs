@@ -212,6 +212,9 @@ impl NaiveQueue {
                 Scope::Everyone => true,
                 Scope::UpToPriority(priority) => known.pod.priority <= priority,
                 Scope::Except(uid) => known.pod.uid != uid,
+                Scope::UpToPriorityExcept(priority, uid) => {
+                    known.pod.priority <= priority && known.pod.uid != uid
+                }
             };
             let is_waiting = matches!(known.place, QueuePlace::Unschedulable | QueuePlace::Gated);
             if !is_meant || !is_waiting {

@@ -77,6 +77,8 @@ pub enum Scope {
     UpToPriority(i32),
     /// All but this one.
     Except(PodUid),
+    /// Those of this priority or a lower one, but for this one.
+    UpToPriorityExcept(i32, PodUid),
 }
 
 /// What an event does for a waiting pod.

@@ -226,6 +226,10 @@ impl Scheduler {
         match self.ask_binders(cycle.pod, cycle.node, cycle.profile) {
             Err((plugin, refusal)) => self.fail_binding(cycle.uid, plugin, &refusal),
             Ok(call) => {
+                if self.dispatcher.is_nomination_waiting(cycle.uid) {
+                    let row = self.world.pods_mut().get_mut(cycle.pod);
+                    row.set_nominated(row.nominated_by_api());
+                }
                 let call = self.dispatcher.enqueue(call).expect("nothing is more urgent than a binding");
                 self.set_stage(cycle.uid, Stage::Binding(call));
                 self.bindings.expect_answer(call, cycle.uid);
@@ -396,6 +400,14 @@ impl Scheduler {
         let profile = &self.parts[usize::from(cycle.profile.0)].profile;
         let at = profile.plugins().iter().position(|known| known.name() == plugin).unwrap_or(0);
         self.fail_binding(uid, plugin_number(at), &refusal);
+    }
+
+    /// A plugin asks for something between two of its calls, as upstream's plugins do from
+    /// goroutines of their own.
+    pub fn request(&mut self, request: Request, now_ns: u64) {
+        self.see(now_ns);
+        self.requests.push(request);
+        self.serve_requests();
     }
 
     /// Does what plugins asked for, until they ask for nothing more.

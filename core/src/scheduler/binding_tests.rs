@@ -316,6 +316,47 @@ fn a_queued_announcement_is_overtaken_by_the_binding_or_waited_for() {
 }
 
 #[test]
+fn an_announcement_that_never_left_holds_no_room_when_the_binding_fails() {
+    let mut lab = Lab::queued();
+    lab.second.set(|script| script.pre_flight = Some(WORK));
+    lab.pod(7, pod("2", 0));
+    assert!(lab.run()[0].starts_with("7: 0/1 nodes are available: 1 Insufficient cpu."));
+    lab.scheduler.on_node(&node("n1", "2"), 0);
+    assert_eq!(lab.run(), [""; 0], "the announcement waits behind the patch, and makes way for the binding");
+    lab.answer(Ok(()));
+    assert_eq!(lab.run(), ["7 -> n1"]);
+    lab.answer(Err(CallFailure::Conflict));
+    assert!(lab.scheduler.world().nominations().is_empty(), "the API never heard of it");
+}
+
+#[test]
+fn a_nomination_that_is_taken_back_does_not_wake_its_own_pod() {
+    let mut lab = Lab::new();
+    let node = lab.scheduler.node_id("n1");
+    for uid in [7, 8] {
+        lab.pod(uid, pod("2", 0));
+    }
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    lab.run();
+    lab.answer_all(Ok(()));
+    lab.scheduler.on_nomination(PodUid(7), None, 0);
+    assert_eq!(lab.standing(7), Some(Standing::Unschedulable));
+    assert_ne!(lab.standing(8), Some(Standing::Unschedulable), "others may have had to leave it room");
+}
+
+#[test]
+fn a_condition_that_the_api_did_not_take_is_written_again() {
+    let mut lab = Lab::new();
+    lab.pod(7, pod("2", 0));
+    for answer in [Err(CallFailure::Other), Ok(())] {
+        assert!(lab.run()[0].starts_with("7: 0/1 nodes are available: 1 Insufficient cpu."));
+        lab.answer(answer);
+        lab.scheduler.request(Request::Activate { pod: PodUid(7) }, lab.now_ns);
+    }
+    assert_eq!(lab.run(), [""; 0], "now it is there");
+}
+
+#[test]
 fn a_nomination_that_is_there_already_is_not_written_again() {
     let mut lab = Lab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));

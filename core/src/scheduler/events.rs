@@ -118,6 +118,10 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         row.started_s = update.started_s.unwrap_or(i64::MAX);
         row.is_preempted = update.is_preempted;
+        let class = row.class;
+        if self.world.class(class).is_terminating {
+            self.victim_leaves(update.uid);
+        }
         self.serve_requests();
     }
 
@@ -319,6 +323,7 @@ impl Scheduler {
         if let Some(scope) = scope {
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
         }
+        self.victim_leaves(uid);
         self.serve_requests();
     }
 

@@ -10,12 +10,13 @@
 //!
 //! Upstream: framework/preemption/executor.go.
 
-use super::preempting::Answered;
+use super::preempting::{Answered, is_staying};
 use super::{ApiCall, Scheduler};
 use crate::binding::{CallFailure, CallId};
 use crate::framework::points::Request;
 use crate::ids::{PodId, PodUid};
 use crate::mutants::Mutant;
+use crate::queue::QueuePlace;
 
 /// Whom a victim that is not bound yet is told by.
 const PLUGIN: &str = "DefaultPreemption";
@@ -112,7 +113,29 @@ impl Scheduler {
             Answered::Over { preemptor } if result.is_err() && known.is_none() && !is_silent => {
                 self.try_again(preemptor);
             }
+            Answered::Over { preemptor } if is_staying(victim, &self.world) => {
+                self.preempting.await_end(preemptor);
+            }
             Answered::Over { preemptor } => self.preempting.end(preemptor),
+        }
+    }
+
+    /// A pod is gone or on its way out: a preemptor that waited for nothing else is let in again.
+    ///
+    /// Differs: upstream leaves that to the event of the victim's end. Whoever was held back when
+    /// another victim went is let in by no event unless those who rejected it say that it helps, and
+    /// the last victim need not have anything they wait for (kubernetes#139162).
+    pub(super) fn victim_leaves(&mut self, victim: PodUid) {
+        let mutants = self.settings.mutants;
+        if self.preempting.is_empty() || mutants.has(Mutant::RedundantPreemption) {
+            return;
+        }
+        for preemptor in self.preempting.end_those_waiting_for(victim) {
+            let pod = self.world.pods().find(preemptor);
+            let is_held_back = pod.is_some_and(|pod| self.queue.place(pod) == QueuePlace::Gated);
+            if is_held_back && !mutants.has(Mutant::HeldBackForEver) {
+                self.requests.push(Request::Activate { pod: preemptor });
+            }
         }
     }
 

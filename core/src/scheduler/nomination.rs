@@ -31,7 +31,9 @@ impl Scheduler {
         if seen.is_some() && row.state == PodState::Pending && !is_silent {
             // Room that was held is free for pods that had to respect it; whoever moved the nomination.
             let before = PodFacts { nominated: seen, ..self.facts(pod) };
-            let scope = Scope::UpToPriority(self.world.class(row.class).priority);
+            // Not for the pod itself: its own nomination never kept it out, and with
+            // `nominatedNodeMiss: requeue` it would wake itself again and again.
+            let scope = Scope::UpToPriorityExcept(self.world.class(row.class).priority, uid);
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
             self.serve_requests();
         }

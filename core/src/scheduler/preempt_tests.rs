@@ -359,12 +359,29 @@ impl EnqueueExtensions for Deaf {
 }
 
 #[test]
-fn a_preemptor_that_no_hint_wakes_is_flushed() {
+fn a_preemptor_that_no_hint_wakes_is_tried_when_its_last_victim_goes() {
     for mut lab in labs(&[Arc::new(Deaf)]) {
         victims(&mut lab, 1..=2, "1", "n1");
         lab.pod(9, pod("1", 100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         is_held_back(&mut lab, 9);
+        delete(&mut lab, 1);
+        lab.calls();
+        delete(&mut lab, 2);
+        assert_eq!(
+            bindings(&lab.run()),
+            ["9 -> n1"],
+            "although its plugin says that a deletion does not help"
+        );
+    }
+}
+
+#[test]
+fn a_preemptor_that_was_never_held_back_and_that_no_hint_wakes_is_flushed() {
+    for mut lab in labs(&[Arc::new(Deaf)]) {
+        victims(&mut lab, 1..=2, "1", "n1");
+        lab.pod(9, pod("1", 100));
+        assert_eq!(fails(&mut lab, 9), ["1"]);
         delete(&mut lab, 1);
         lab.calls();
         delete(&mut lab, 2);

@@ -28,6 +28,8 @@ enum Progress {
     },
     /// The last one is.
     Last,
+    /// All were asked; the last one has not been seen to go. Nobody is held back any more.
+    Asked,
 }
 
 /// A preemption under way.
@@ -95,7 +97,11 @@ impl Preempting {
             return false;
         }
         let Some(run) = self.runs.get(&preemptor) else { return false };
-        run.progress != Progress::Last || is_staying(run.last, world)
+        match run.progress {
+            Progress::Others { .. } => true,
+            Progress::Last => is_staying(run.last, world),
+            Progress::Asked => false,
+        }
     }
 
     /// A preemption begins, in place of an earlier one of the same pod that nobody heard the end of.
@@ -141,6 +147,7 @@ impl Preempting {
             return Answered::Nothing;
         };
         match &mut run.progress {
+            Progress::Asked => Answered::Nothing,
             Progress::Last if is_failure => Answered::Failed { preemptor },
             Progress::Last => Answered::Over { preemptor },
             Progress::Others { left, has_failed } => {
@@ -162,13 +169,38 @@ impl Preempting {
         }
     }
 
+    /// The last victim was asked to go, and will be seen to.
+    pub(super) fn await_end(&mut self, preemptor: PodUid) {
+        if let Some(run) = self.runs.get_mut(&preemptor) {
+            run.progress = Progress::Asked;
+        }
+    }
+
+    /// A pod is gone or on its way out. Preemptions that it was the last victim of, and that had come
+    /// to it, are over; their preemptors.
+    pub(super) fn end_those_waiting_for(&mut self, victim: PodUid) -> Vec<PodUid> {
+        let is_over = |run: &Run| run.last == victim && !matches!(run.progress, Progress::Others { .. });
+        let over =
+            self.runs.iter().filter(|(_, run)| is_over(run)).map(|(&preemptor, run)| (run.number, preemptor));
+        let mut over: Vec<(u64, PodUid)> = over.collect();
+        over.sort_unstable();
+        self.runs.retain(|_, run| !is_over(run));
+        over.into_iter().map(|(_, preemptor)| preemptor).collect()
+    }
+
+    /// No preemption is under way.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Pods whose preemption is under way.
     pub(super) fn len(&self) -> usize {
-        self.runs.len()
+        self.runs.values().filter(|run| run.progress != Progress::Asked).count()
     }
 }
 
-fn is_staying(pod: PodUid, world: &World) -> bool {
+pub(super) fn is_staying(pod: PodUid, world: &World) -> bool {
     let pod = world.pods().find(pod).map(|pod| world.pods().get(pod));
     pod.is_some_and(|pod| !world.class(pod.class).is_terminating)
 }

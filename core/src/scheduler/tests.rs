@@ -6,7 +6,7 @@ use super::*;
 use crate::binding::CallId;
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
-use crate::input::{ContainerInput, NodeInput, ResourceList};
+use crate::input::{ContainerInput, LabelSelectorInput, NodeInput, PodAffinityTermInput, ResourceList};
 use crate::pods::PodState;
 use crate::quantity::Quantity;
 
@@ -382,6 +382,37 @@ fn new_and_changed_nodes_wake_waiting_pods() {
     assert_eq!(lab.run(), [too_small]);
     lab.node(&node("n3", "3"));
     assert_eq!(lab.run(), ["2 -> n3"]);
+}
+
+#[test]
+fn a_pod_that_others_keep_away_is_tried_when_a_node_comes_or_moves() {
+    let zoned = |name: &str, zone: &str| NodeInput {
+        labels: [("zone".to_owned(), zone.to_owned())].into(),
+        ..node(name, "4")
+    };
+    let web = || PodInput { labels: [("app".to_owned(), "web".to_owned())].into(), ..pod("1") };
+    let selector = LabelSelectorInput {
+        match_labels: [("app".to_owned(), "web".to_owned())].into(),
+        ..LabelSelectorInput::default()
+    };
+    let term = PodAffinityTermInput {
+        label_selector: Some(selector),
+        topology_key: "zone".to_owned(),
+        ..PodAffinityTermInput::default()
+    };
+    let mut shy = pod("1");
+    shy.pod_anti_affinity.required = vec![term];
+    for change in [zoned("n2", "b"), zoned("n3", "c")] {
+        let mut lab = Lab::new(&[]);
+        lab.node(&zoned("n1", "a"));
+        lab.node(&zoned("n2", "a"));
+        lab.observe(7, shy.clone(), Some("n1"));
+        lab.pod(1, web());
+        let kept = "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules.";
+        assert!(lab.run()[0].starts_with(&format!("1: {kept}")));
+        lab.node(&change);
+        assert_eq!(lab.run(), [format!("1 -> {}", change.name)]);
+    }
 }
 
 #[test]

@@ -173,3 +173,18 @@ fn a_pod_that_is_gone_leaves_nothing_behind() {
     assert!(dispatcher.is_empty());
     assert_eq!(dispatcher.on_answer(first, Ok(()), 0), None, "an answer is taken once");
 }
+
+#[test]
+fn nothing_is_made_again_for_a_pod_that_is_gone() {
+    for mut dispatcher in [queued(1), Dispatcher::new(DispatchMode::Direct)] {
+        let id = dispatcher.enqueue(bind(1)).expect("taken in");
+        taken(&mut dispatcher);
+        dispatcher.on_answer(id, Err(CallFailure::Transient), 0);
+        dispatcher.forget(PodUid(1));
+        assert_eq!(dispatcher.next_retry_ns(), None);
+        assert!(dispatcher.is_empty());
+        assert_eq!(dispatcher.counts().failed, 1);
+        dispatcher.enqueue(bind(2));
+        assert_eq!(taken(&mut dispatcher), [bind(2)], "its place is free for others");
+    }
+}

@@ -6,6 +6,7 @@
 use super::selector::matches;
 use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
+use crate::ids::ClassId;
 use crate::input::PodAffinityTermInput;
 use crate::queue::event::Event;
 use crate::world::World;
@@ -67,4 +68,18 @@ fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     };
     class.input.pod_affinity.required.iter().any(helps_affinity)
         || class.input.pod_anti_affinity.required.iter().any(helps_anti_affinity)
+        || is_avoided(world, class, helps_anti_affinity)
+}
+
+/// Whether some pod's anti-affinity speaks of the class, in a term that `is_meant`. Classes are few,
+/// pods many: one whose pods are all gone wakes somebody in vain.
+///
+/// Differs: upstream looks at the waiting pod's own terms only. A pod that existing pods keep away
+/// would wait for ever when a node comes, or moves, where none of them is.
+fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTermInput) -> bool) -> bool {
+    (0..world.class_count()).any(|at| {
+        let other = world.class(ClassId(u32::try_from(at).expect("ids of classes fit")));
+        let mut terms = other.input.pod_anti_affinity.required.iter();
+        terms.any(|term| is_meant(term) && selects(term, other, class))
+    })
 }

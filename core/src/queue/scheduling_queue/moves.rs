@@ -60,6 +60,10 @@ impl SchedulingQueue {
                     Scope::Everyone => true,
                     Scope::UpToPriority(priority) => entries[pod.index()].priority <= priority,
                     Scope::Except(uid) => entries[pod.index()].uid != uid,
+                    Scope::UpToPriorityExcept(priority, uid) => {
+                        let entry = &entries[pod.index()];
+                        entry.priority <= priority && entry.uid != uid
+                    }
                 };
                 let mut strategy = None;
                 for &pod in pods.iter().filter(is_meant) {

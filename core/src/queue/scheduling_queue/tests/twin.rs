@@ -107,8 +107,9 @@ impl Pair {
             }
             9..=12 if !self.in_flight.is_empty() => self.end_flight(rng),
             13..=15 => {
-                let scope = match rng.range(0..=3) {
+                let scope = match rng.range(0..=4) {
                     0 => Scope::UpToPriority(0),
+                    4 => Scope::UpToPriorityExcept(0, PodUid(self.lives[pod.index()])),
                     1 => Scope::Except(PodUid(self.lives[pod.index()])),
                     _ => Scope::Everyone,
                 };

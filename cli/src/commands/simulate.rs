@@ -1,0 +1,331 @@
+//! `schedlab simulate`: many seeds in virtual time, and the smallest script of the first that fails.
+
+#[cfg(feature = "mutants")]
+mod mutants;
+#[cfg(not(feature = "mutants"))]
+mod mutants {
+    //! Without the feature there is nothing to look for.
+
+    use anyhow::{Result, bail};
+    use schedlab_cluster::simulate::faults::Profile;
+
+    use super::SimulateArgs;
+    use crate::Exit;
+
+    pub(super) fn hunt(_: &SimulateArgs, _: Option<Profile>) -> Result<Exit> {
+        bail!(
+            "this build has no mutants; build one that has, for tests only: \
+             cargo run --release --features mutants -- simulate --mutants"
+        )
+    }
+}
+
+use std::ops::Range;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::simulate::faults::Profile;
+use schedlab_cluster::simulate::seeds::{
+    Failure, Go, SeedPlan, Summary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
+};
+use schedlab_cluster::simulate::{Shrunk, generate, run_traced, shrink};
+use schedlab_core::mutants::Mutants;
+use serde_json::{Value, json};
+
+use crate::Exit;
+use crate::progress::say;
+
+/// What may be typed.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SimulateArgs {
+    /// Seeds to run, as FROM..TO; TO is not among them
+    #[arg(long, value_name = "FROM..TO", default_value = "0..200", conflicts_with = "seed")]
+    seeds: String,
+    /// One seed, to replay what failed
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Faults: none, api, watch, nodes, restart, rivals, storm [default: another with every seed]
+    #[arg(long, value_name = "PROFILE")]
+    faults: Option<String>,
+    /// Only these events of the seed's script, by number, as 0,3-,7..9; a dash leaves out the pause
+    /// before an event. What a shrunk script is replayed by
+    #[arg(long, value_name = "LIST", requires = "seed")]
+    events: Option<String>,
+    /// Print all that happened, a line an event
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// Threads [default: the cores of this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// Give the scheduler each known defect in turn and look for it, 60 s each at most; needs a build
+    /// with the feature `mutants`
+    #[arg(long, conflicts_with_all = ["seed", "events", "trace"])]
+    mutants: bool,
+    /// Print one JSON document, and nothing else on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  schedlab simulate --seeds 0..2000
+  schedlab simulate --seeds 0..100000 --faults storm
+  schedlab simulate --seed 71 --faults rivals
+  schedlab simulate --seed 71 --faults rivals --events 0,3-,7..9 --trace
+  cargo run --release --features mutants -- simulate --mutants
+
+Everything is drawn from the seed. A seed that fails is shrunk: events are taken out of its script for as long as
+the same invariant is violated. The unschedulable flush is off. docs/reliability.md says what is modelled.";
+
+pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
+    let seeds = match args.seed {
+        Some(seed) => seed..seed + 1,
+        None => read_seeds(&args.seeds)?,
+    };
+    let profile = args.faults.as_deref().map(str::parse::<Profile>).transpose()?;
+    if args.mutants {
+        return mutants::hunt(args, profile);
+    }
+    keep_panics_quiet();
+    if let (Some(seed), true) = (args.seed, args.events.is_some() || args.trace) {
+        return replay(seed, profile.unwrap_or_else(|| mixed_profile(seed)), args);
+    }
+    let plan = SeedPlan { seeds, profile, threads: thread_count(args), mutants: Mutants::default() };
+    let (summary, wall_s) = run_with_bar(&plan);
+    let shrunk = summary.failure.as_ref().map(|failure| shrink_failure(&plan, failure));
+    if args.json {
+        say(&serde_json::to_string_pretty(&document(&summary, wall_s, shrunk.as_ref()))?);
+    } else {
+        say(&summary_text(&summary, wall_s));
+        if let (Some(failure), Some(shrunk)) = (&summary.failure, &shrunk) {
+            say(&failure_text(failure, shrunk));
+        }
+    }
+    Ok(if summary.failure.is_none() { Exit::Fine } else { Exit::CheckFailed })
+}
+
+fn thread_count(args: &SimulateArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    args.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+fn read_seeds(text: &str) -> Result<Range<u64>> {
+    let how = || format!("--seeds {text}: write a range such as 0..2000");
+    let (from, to) = text.split_once("..").with_context(how)?;
+    let range = from.trim().parse().with_context(how)?..to.trim().parse().with_context(how)?;
+    if range.is_empty() {
+        bail!("--seeds {text} has no seed; the first number must be below the second");
+    }
+    Ok(range)
+}
+
+/// An event of a script, and whether the pause before it is left out.
+type Picked = (u32, bool);
+
+/// Numbers and ranges with both ends, a dash behind those without their pause: `0,3-,7..9`.
+fn read_events(text: &str) -> Result<Vec<Picked>> {
+    let how = || format!("--events {text}: write numbers and ranges such as 0,3-,7..9");
+    let mut picked = Vec::new();
+    for part in text.split(',') {
+        let (range, is_prompt) = part.strip_suffix('-').map_or((part, false), |range| (range, true));
+        let (from, to) = range.split_once("..").unwrap_or((range, range));
+        let from: u32 = from.trim().parse().with_context(how)?;
+        let to: u32 = to.trim().parse().with_context(how)?;
+        picked.extend((from..=to).map(|number| (number, is_prompt)));
+    }
+    Ok(picked)
+}
+
+/// The shortest text that [`read_events`] reads back.
+fn events_text(picked: &[Picked]) -> String {
+    let mut ranges: Vec<(u32, u32, bool)> = Vec::new();
+    for &(number, is_prompt) in picked {
+        match ranges.last_mut() {
+            Some((_, last, same)) if *last + 1 == number && *same == is_prompt => *last = number,
+            _ => ranges.push((number, number, is_prompt)),
+        }
+    }
+    let text = |&(from, to, is_prompt): &(u32, u32, bool)| {
+        let dash = if is_prompt { "-" } else { "" };
+        if from == to { format!("{from}{dash}") } else { format!("{from}..{to}{dash}") }
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+fn replay(seed: u64, profile: Profile, args: &SimulateArgs) -> Result<Exit> {
+    let mut scenario = generate(seed, profile);
+    if let Some(events) = &args.events {
+        let picked = read_events(events)?;
+        let is_prompt =
+            |number| picked.iter().find(|(known, _)| *known == number).map(|(_, is_prompt)| *is_prompt);
+        scenario.script.retain(|event| is_prompt(event.number).is_some());
+        for event in &mut scenario.script {
+            if is_prompt(event.number) == Some(true) {
+                event.after_us = 0;
+            }
+        }
+    }
+    say(&scenario.text());
+    let outcome = run_caught(&scenario);
+    if args.trace {
+        // A panic ends the run before the trace is handed out.
+        let panics =
+            outcome.violation.as_ref().is_some_and(|violation| outcome.events == 0 && violation.event == 0);
+        if !panics {
+            run_traced(&scenario).1.iter().for_each(|line| say(line));
+        }
+    }
+    let Some(violation) = outcome.violation else {
+        say(&format!("{} events, no violation", outcome.events));
+        return Ok(Exit::Fine);
+    };
+    say(&format!("violated: {violation}"));
+    Ok(Exit::CheckFailed)
+}
+
+fn run_with_bar(plan: &SeedPlan) -> (Summary, f64) {
+    let count = plan.seeds.end - plan.seeds.start;
+    let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::stderr_with_hz(8));
+    let style = ProgressStyle::with_template("simulate [{bar:40}] {pos}/{len} seeds {eta}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(250));
+    let begun_ns = monotonic_ns();
+    let summary = run_seeds(plan, &|done| {
+        bar.set_position(done);
+        Go::On
+    });
+    let wall_s = (monotonic_ns() - begun_ns) as f64 / 1e9;
+    bar.finish_and_clear();
+    (summary, wall_s)
+}
+
+fn shrink_failure(plan: &SeedPlan, failure: &Failure) -> Shrunk {
+    let scenario = plan.scenario_of(failure.seed);
+    shrink(&scenario, &failure.violation, &mut |scenario| run_caught(scenario))
+}
+
+fn picked_by(failure: &Failure, shrunk: &Shrunk) -> Vec<Picked> {
+    let script = generate(failure.seed, failure.profile).script;
+    let had_pause = |number| script.iter().any(|event| event.number == number && event.after_us > 0);
+    let kept = shrunk.scenario.script.iter();
+    kept.map(|event| (event.number, event.after_us == 0 && had_pause(event.number))).collect()
+}
+
+fn replay_command(failure: &Failure, shrunk: Option<&Shrunk>) -> String {
+    let events = shrunk
+        .map(|shrunk| format!(" --events {}", events_text(&picked_by(failure, shrunk))))
+        .unwrap_or_default();
+    format!("schedlab simulate --seed {} --faults {}{events}", failure.seed, failure.profile.name())
+}
+
+fn counts_text<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+    let texts =
+        counts.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {}", HumanCount(count)));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn summary_text(summary: &Summary, wall_s: f64) -> String {
+    let rate = (summary.events as f64 / wall_s) as u64;
+    let hours = summary.virtual_ns as f64 / 3.6e12;
+    [
+        format!(
+            "{} seeds, {} events in {wall_s:.1} s ({} events/s), {hours:.1} h of virtual time",
+            HumanCount(summary.seeds),
+            HumanCount(summary.events),
+            HumanCount(rate)
+        ),
+        format!("faults: {} ({})", HumanCount(summary.faults.total()), counts_text(summary.faults.iter())),
+        format!(
+            "checks: {} ({})",
+            HumanCount(summary.checks.total()),
+            counts_text(summary.checks.iter().map(|(invariant, count)| (invariant.name(), count)))
+        ),
+        match &summary.failure {
+            None => "no violation".to_owned(),
+            Some(failure) => format!("seed {} violates {}", failure.seed, failure.violation),
+        },
+    ]
+    .join("\n")
+}
+
+fn failure_text(failure: &Failure, shrunk: &Shrunk) -> String {
+    [
+        format!("replay: {}", replay_command(failure, None)),
+        String::new(),
+        format!(
+            "shrunk to {} events in {} runs: {}",
+            shrunk.scenario.script.len(),
+            shrunk.runs,
+            shrunk.violation
+        ),
+        format!("replay: {}", replay_command(failure, Some(shrunk))),
+        shrunk.scenario.text(),
+    ]
+    .join("\n")
+}
+
+fn document(summary: &Summary, wall_s: f64, shrunk: Option<&Shrunk>) -> Value {
+    let failure = summary.failure.as_ref().map(|failure| {
+        json!({
+            "seed": failure.seed,
+            "faults": failure.profile.name(),
+            "invariant": failure.violation.invariant.name(),
+            "message": failure.violation.message,
+            "virtualNs": failure.violation.at_ns,
+            "event": failure.violation.event,
+            "replay": replay_command(failure, None),
+            "shrunk": shrunk.map(|shrunk| json!({
+                "events": shrunk.scenario.script.len(),
+                "message": shrunk.violation.message,
+                "replay": replay_command(failure, Some(shrunk)),
+                "script": shrunk.scenario.text(),
+            })),
+        })
+    });
+    let faults: serde_json::Map<String, Value> =
+        summary.faults.iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    let checks: serde_json::Map<String, Value> =
+        summary.checks.iter().map(|(invariant, count)| (invariant.name().to_owned(), json!(count))).collect();
+    json!({
+        "format": "schedlab-simulate/v1",
+        "seeds": summary.seeds,
+        "events": summary.events,
+        "wallSeconds": wall_s,
+        "eventsPerSecond": summary.events as f64 / wall_s,
+        "virtualSeconds": summary.virtual_ns as f64 / 1e9,
+        "faults": faults,
+        "checks": checks,
+        "failure": failure,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_survive_their_text() {
+        let cases: [(&[Picked], &str); 4] = [
+            (&[(4, false)], "4"),
+            (&[(0, false), (3, true), (7, false), (8, false), (9, false)], "0,3-,7..9"),
+            (&[(1, false), (2, true), (3, true)], "1,2..3-"),
+            (&[(5, true)], "5-"),
+        ];
+        for (picked, text) in cases {
+            assert_eq!(events_text(picked), text);
+            assert_eq!(read_events(text).expect("readable"), picked, "{text}");
+        }
+        assert!(read_events("1,x").is_err());
+    }
+
+    #[test]
+    fn bad_ranges_say_how_to_write_them() {
+        for (text, part) in [("7", "0..2000"), ("a..b", "0..2000"), ("5..5", "no seed")] {
+            let error = format!("{:#}", read_seeds(text).expect_err(text));
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

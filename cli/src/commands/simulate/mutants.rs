@@ -1,0 +1,133 @@
+//! `schedlab simulate --mutants`: would the simulator have found the known faults of kube-scheduler?
+
+use std::ops::Range;
+
+use anyhow::Result;
+use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::simulate::faults::Profile;
+use schedlab_cluster::simulate::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
+use schedlab_core::mutants::{Mutant, Mutants};
+use serde_json::json;
+
+use super::{SimulateArgs, events_text, picked_by, shrink_failure, thread_count};
+use crate::Exit;
+use crate::progress::{complain, say};
+use crate::table::{Align, render};
+
+/// How long a mutant is looked for.
+const LOOK_FOR_NS: u64 = 60_000_000_000;
+/// A script is small up to here; a larger one is put aside and the search goes on.
+const SMALL_EVENTS: usize = 20;
+/// Seeds enough for a minute on any machine.
+const SEEDS: Range<u64> = 0..1_000_000_000;
+
+/// What came of the search for one mutant.
+struct Find {
+    mutant: Mutant,
+    failure: Failure,
+    events: usize,
+    picked: String,
+    found_s: f64,
+}
+
+pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit> {
+    keep_panics_quiet();
+    let mut finds = Vec::new();
+    let mut missed = Vec::new();
+    for mutant in Mutant::ALL {
+        match look_for(mutant, profile, thread_count(args)) {
+            Some(find) => finds.push(find),
+            None => missed.push(mutant),
+        }
+        complain(&format!(
+            "{mutant:?}: {}",
+            if missed.last() == Some(&mutant) { "not found" } else { "found" }
+        ));
+    }
+    if args.json {
+        say(&serde_json::to_string_pretty(&document(&finds, &missed))?);
+    } else {
+        say(&table(&finds));
+        say(&format!("{} of {} mutants found", finds.len(), Mutant::ALL.len()));
+        missed
+            .iter()
+            .for_each(|mutant| say(&format!("not found within 60 s: {mutant:?} ({})", mutant.threads())));
+    }
+    Ok(if missed.is_empty() { Exit::Fine } else { Exit::CheckFailed })
+}
+
+/// The first seed that fails and shrinks to a small script; the smallest if none does.
+fn look_for(mutant: Mutant, profile: Option<Profile>, threads: usize) -> Option<Find> {
+    let begun_ns = monotonic_ns();
+    let mut best: Option<Find> = None;
+    let mut seeds = SEEDS;
+    while monotonic_ns() - begun_ns < LOOK_FOR_NS {
+        let plan = SeedPlan { seeds: seeds.clone(), profile, threads, mutants: Mutants::of(mutant) };
+        let summary = run_seeds(&plan, &|_| {
+            if monotonic_ns() - begun_ns < LOOK_FOR_NS { Go::On } else { Go::Stop }
+        });
+        let Some(failure) = summary.failure else { break };
+        seeds.start = failure.seed + 1;
+        let sound = SeedPlan { mutants: Mutants::default(), ..plan.clone() };
+        if run_caught(&sound.scenario_of(failure.seed)).violation.is_some() {
+            // What fails without the defect says nothing of it.
+            continue;
+        }
+        let found_s = (monotonic_ns() - begun_ns) as f64 / 1e9;
+        let shrunk = shrink_failure(&plan, &failure);
+        let events = shrunk.scenario.script.len();
+        if best.as_ref().is_none_or(|best| events < best.events) {
+            let picked = events_text(&picked_by(&failure, &shrunk));
+            best = Some(Find { mutant, failure, events, picked, found_s });
+        }
+        if events <= SMALL_EVENTS {
+            break;
+        }
+    }
+    best
+}
+
+fn table(finds: &[Find]) -> String {
+    let columns = [
+        ("mutant", Align::Left),
+        ("threads", Align::Left),
+        ("seed", Align::Right),
+        ("faults", Align::Left),
+        ("invariant", Align::Left),
+        ("found in", Align::Right),
+        ("events", Align::Right),
+    ];
+    let row = |find: &Find| {
+        vec![
+            format!("{:?}", find.mutant),
+            find.mutant.threads().to_owned(),
+            find.failure.seed.to_string(),
+            find.failure.profile.name().to_owned(),
+            find.failure.violation.invariant.name().to_owned(),
+            format!("{:.2} s", find.found_s),
+            find.events.to_string(),
+        ]
+    };
+    render(&columns, &finds.iter().map(row).collect::<Vec<_>>())
+}
+
+fn document(finds: &[Find], missed: &[Mutant]) -> serde_json::Value {
+    let find = |find: &Find| {
+        json!({
+            "mutant": format!("{:?}", find.mutant),
+            "threads": find.mutant.threads(),
+            "seed": find.failure.seed,
+            "faults": find.failure.profile.name(),
+            "invariant": find.failure.violation.invariant.name(),
+            "message": find.failure.violation.message,
+            "foundSeconds": find.found_s,
+            "events": find.events,
+            "picked": find.picked,
+        })
+    };
+    json!({
+        "format": "schedlab-mutants/v1",
+        "found": finds.iter().map(find).collect::<Vec<_>>(),
+        "notFound": missed.iter().map(|mutant| format!("{mutant:?}")).collect::<Vec<_>>(),
+    })
+}

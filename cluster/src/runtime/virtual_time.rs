@@ -1,0 +1,280 @@
+//! The scheduler in virtual time: a discrete-event queue, a clock that jumps from event to event,
+//! and a scheduler whose calls are performed one by one when their time has come.
+//!
+//! ```text
+//!  Agenda: (time, number) ──pop──▶ whoever drives it ──▶ VirtualScheduler { Scheduler, Bridge }
+//!     ▲                                                        │ calls as values
+//!     └────────── push: arrival, answer, delivery, wake ◀──────┘
+//! ```
+//!
+//! The scheduler and the bridge are those of the wall-clock runtime; only threads and clocks are
+//! missing. Same items, same order of pushes: same run.
+
+use std::cmp::Ordering as Order;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schedlab_core::binding::{CallFailure, CallId, DispatchMode, OutgoingCall};
+use schedlab_core::framework::points;
+use schedlab_core::ids::PodUid;
+use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, VolumeWrites};
+
+use super::binder;
+use super::bridge::Bridge;
+use super::volumes;
+use crate::api::{Api, Binding, Nomination, PodStatusPatch, WatchEvent};
+use crate::embedded::NowNs;
+
+/// A clock that is set, not read off the world.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock {
+    now_ns: Arc<AtomicU64>,
+}
+
+impl VirtualClock {
+    /// The time.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+
+    /// Jumps to a time.
+    pub fn set(&self, now_ns: u64) {
+        self.now_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// The clock as the embedded cluster reads it.
+    #[must_use]
+    pub fn reader(&self) -> NowNs {
+        let now_ns = Arc::clone(&self.now_ns);
+        Arc::new(move || now_ns.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    at_ns: u64,
+    number: u64,
+    item: T,
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Order::Equal
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    /// The earliest is the greatest: the heap hands out the greatest first.
+    fn cmp(&self, other: &Self) -> Order {
+        (other.at_ns, other.number).cmp(&(self.at_ns, self.number))
+    }
+}
+
+/// What is to happen, in order of time; items of one time in the order they were pushed.
+#[derive(Debug)]
+pub struct Agenda<T> {
+    heap: BinaryHeap<Entry<T>>,
+    pushed: u64,
+}
+
+impl<T> Default for Agenda<T> {
+    fn default() -> Self {
+        Agenda { heap: BinaryHeap::new(), pushed: 0 }
+    }
+}
+
+impl<T> Agenda<T> {
+    /// Puts an item on the agenda.
+    pub fn push(&mut self, at_ns: u64, item: T) {
+        self.pushed += 1;
+        self.heap.push(Entry { at_ns, number: self.pushed, item });
+    }
+
+    /// The next item and its time.
+    pub fn pop(&mut self) -> Option<(u64, T)> {
+        self.heap.pop().map(|entry| (entry.at_ns, entry.item))
+    }
+
+    /// Items left.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+/// What a call does, in the API's terms.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Binds the pod.
+    Bind(Binding),
+    /// Changes the pod's status.
+    Patch {
+        /// What becomes of condition PodScheduled.
+        condition: Option<ConditionChange>,
+        /// What becomes of the nomination.
+        nomination: Nomination,
+    },
+    /// Deletes the pod.
+    Delete,
+    /// Writes what the pod's volumes need.
+    Volumes(Box<VolumeWrites>),
+}
+
+/// A call that is to be performed when it has reached the API.
+#[derive(Clone, Debug)]
+pub struct ReadyCall {
+    /// What to answer with.
+    pub id: CallId,
+    /// The pod it is about.
+    pub pod: PodUid,
+    /// What it does.
+    pub effect: Effect,
+}
+
+impl ReadyCall {
+    /// Performs the call now.
+    pub fn perform(&self, api: &dyn Api) -> Result<(), CallFailure> {
+        let result = match &self.effect {
+            Effect::Bind(binding) => api.bind_pod(*binding),
+            Effect::Patch { condition, nomination } => api.patch_pod_status(PodStatusPatch {
+                pod: self.pod,
+                condition: condition.as_ref().map(binder::condition),
+                nomination: *nomination,
+                phase: None,
+            }),
+            Effect::Delete => api.delete_pod(self.pod),
+            Effect::Volumes(writes) => volumes::write(api, writes),
+        };
+        result.map_err(|error| binder::failure(&error))
+    }
+}
+
+/// A scheduler and its bridge to the API, driven from outside.
+#[derive(Debug)]
+pub struct VirtualScheduler {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    bridge: Bridge,
+    taken: Vec<OutgoingCall>,
+    /// Calls that the scheduling loop waits for.
+    awaited: Vec<CallId>,
+    /// The newest call it made: those up to here are made again.
+    newest: CallId,
+}
+
+impl VirtualScheduler {
+    /// Around a scheduler that knows nothing yet.
+    #[must_use]
+    pub fn new(scheduler: Scheduler) -> VirtualScheduler {
+        VirtualScheduler {
+            scheduler,
+            bridge: Bridge::default(),
+            taken: Vec::new(),
+            awaited: Vec::new(),
+            newest: CallId::UNTRACKED,
+        }
+    }
+
+    /// Tells it of one event.
+    pub fn deliver(&mut self, event: &WatchEvent, api: &dyn Api, now_ns: u64) {
+        self.bridge.deliver(event, api, &mut self.scheduler, now_ns);
+    }
+
+    /// Takes the calls it wants made, oldest first.
+    pub fn take_calls(&mut self, api: &dyn Api, into: &mut Vec<ReadyCall>) {
+        if self.scheduler.call_count() == 0 {
+            return;
+        }
+        self.scheduler.take_calls(&mut self.taken);
+        if self.scheduler.dispatcher().mode() == DispatchMode::Direct {
+            self.await_own_calls();
+        }
+        for OutgoingCall { id, call } in self.taken.drain(..) {
+            let mut name = |node| self.bridge.name_of(node, api, &self.scheduler);
+            let (pod, effect) = match call {
+                ApiCall::Bind { pod, node } => (pod, Effect::Bind(Binding { pod, node: name(node) })),
+                ApiCall::PatchStatus(patch) => {
+                    let nomination = match patch.nomination {
+                        points::Nomination::Keep => Nomination::Keep,
+                        points::Nomination::Clear => Nomination::Clear,
+                        points::Nomination::Node(node) => Nomination::Set(name(node)),
+                    };
+                    (patch.pod, Effect::Patch { condition: patch.condition, nomination })
+                }
+                ApiCall::DeletePod { pod } => (pod, Effect::Delete),
+                ApiCall::BindVolumes(writes) => (writes.pod, Effect::Volumes(writes)),
+            };
+            into.push(ReadyCall { id, pod, effect });
+        }
+    }
+
+    /// The loop waits for an answer before it tries another pod: where calls are not queued,
+    /// kube-scheduler patches statuses inside the scheduling cycle. For deletions the scheduler waits
+    /// by itself.
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        let dispatcher = self.scheduler.dispatcher();
+        self.awaited.iter().any(|&id| dispatcher.knows(id))
+    }
+
+    fn await_own_calls(&mut self) {
+        for OutgoingCall { id, call } in &self.taken {
+            let is_new = self.newest < *id;
+            self.newest = self.newest.max(*id);
+            let is_own = matches!(call, ApiCall::PatchStatus(_)) && !self.scheduler.bindings().awaits(*id);
+            self.awaited.extend((is_new && is_own).then_some(*id));
+        }
+    }
+
+    /// Tells it how a call ended. Bindings that nobody tracks are answered only if they failed.
+    pub fn answer(&mut self, call: &ReadyCall, result: Result<(), CallFailure>, now_ns: u64) {
+        match (call.id, result) {
+            (CallId::UNTRACKED, Ok(())) => {}
+            (CallId::UNTRACKED, Err(_)) => self.scheduler.on_bind_failed(call.pod, now_ns),
+            (id, result) => self.scheduler.on_answer(id, result, now_ns),
+        }
+        // One that failed for a passing reason is made again, and stays on the dispatcher's books.
+        let dispatcher = self.scheduler.dispatcher();
+        self.awaited.retain(|&id| dispatcher.knows(id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agenda_goes_by_time_and_then_by_order_of_pushing() {
+        let mut agenda = Agenda::default();
+        for (at_ns, item) in [(5, 'a'), (3, 'b'), (5, 'c'), (3, 'd'), (0, 'e')] {
+            agenda.push(at_ns, item);
+        }
+        let popped: Vec<(u64, char)> = std::iter::from_fn(|| agenda.pop()).collect();
+        assert_eq!(popped, [(0, 'e'), (3, 'b'), (3, 'd'), (5, 'a'), (5, 'c')]);
+        assert!(agenda.is_empty());
+    }
+
+    #[test]
+    fn the_store_reads_the_clock_that_is_set() {
+        let clock = VirtualClock::default();
+        let reader = clock.reader();
+        clock.set(42);
+        assert_eq!((reader(), clock.now_ns()), (42, 42));
+    }
+}

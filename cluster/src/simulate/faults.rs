@@ -1,0 +1,263 @@
+//! What can go wrong, by name, and how often it did.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which faults a scenario may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Nothing goes wrong, and nobody else is there: pods and nodes come and go.
+    None,
+    /// Calls fail: errors, conflicts, timeouts with and without effect.
+    Api,
+    /// Watches are late, repeat themselves, break and list again.
+    Watch,
+    /// Nodes vanish and come back, pods are recreated under their names.
+    Nodes,
+    /// Schedulers are restarted.
+    Restart,
+    /// Others write: outside nominations, foreign bindings, a second scheduler.
+    Rivals,
+    /// All of it.
+    Storm,
+}
+
+impl Profile {
+    /// All profiles.
+    pub const ALL: [Profile; 7] = [
+        Profile::None,
+        Profile::Api,
+        Profile::Watch,
+        Profile::Nodes,
+        Profile::Restart,
+        Profile::Rivals,
+        Profile::Storm,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::None => "none",
+            Profile::Api => "api",
+            Profile::Watch => "watch",
+            Profile::Nodes => "nodes",
+            Profile::Restart => "restart",
+            Profile::Rivals => "rivals",
+            Profile::Storm => "storm",
+        }
+    }
+
+    /// Scenarios of this profile may have the faults of `other`.
+    #[must_use]
+    pub fn includes(self, other: Profile) -> bool {
+        self == other || self == Profile::Storm
+    }
+}
+
+/// A name that is no profile's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown fault profile `{name}`; known are {}", Profile::ALL.map(Profile::name).join(", "))]
+pub struct UnknownProfile {
+    name: String,
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Profile, UnknownProfile> {
+        let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+        found.ok_or_else(|| UnknownProfile { name: name.to_owned() })
+    }
+}
+
+/// Which calls a fault meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// Bindings.
+    Bind,
+    /// Status patches.
+    Patch,
+    /// Deletions.
+    Delete,
+    /// Writes to volumes, which PreBind makes.
+    Volumes,
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallFault {
+    /// The server has an error: nothing is done, and it may be tried again.
+    Error,
+    /// The answer does not come, and nothing was done.
+    LostRequest,
+    /// The answer does not come, but it was done.
+    LostAnswer,
+    /// Refused as a conflict.
+    Conflict,
+    /// Everything goes well, but late.
+    Slow,
+}
+
+/// Which watch of a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Pods.
+    Pods,
+    /// Nodes.
+    Nodes,
+    /// All other kinds.
+    Others,
+}
+
+impl Stream {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Stream; 3] = [Stream::Pods, Stream::Nodes, Stream::Others];
+}
+
+/// Something that goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The next calls of a kind fail.
+    Calls {
+        /// Which.
+        kind: CallKind,
+        /// How.
+        how: CallFault,
+        /// How many.
+        count: u8,
+    },
+    /// A watch stands still for a while; all its events are late.
+    Stall {
+        /// Whose.
+        scheduler: u8,
+        /// Which.
+        stream: Stream,
+        /// For how long.
+        ms: u32,
+    },
+    /// The next event of a watch comes twice.
+    Duplicate {
+        /// Whose.
+        scheduler: u8,
+        /// Which.
+        stream: Stream,
+    },
+    /// A watch breaks, what was on its way is lost, and the scheduler lists again.
+    Disconnect {
+        /// Whose.
+        scheduler: u8,
+        /// Which.
+        stream: Stream,
+        /// After how long.
+        ms: u32,
+    },
+    /// A scheduler ends at once and another takes its place.
+    Restart {
+        /// Which.
+        scheduler: u8,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Calls { kind, how, count } => {
+                write!(f, "fault: the next {count} {kind:?} call(s) meet {how:?}")
+            }
+            Fault::Stall { scheduler, stream, ms } => {
+                write!(f, "fault: the {stream:?} watch of scheduler {scheduler} stands still for {ms}ms")
+            }
+            Fault::Duplicate { scheduler, stream } => {
+                write!(
+                    f,
+                    "fault: the next event of the {stream:?} watch of scheduler {scheduler} comes twice"
+                )
+            }
+            Fault::Disconnect { scheduler, stream, ms } => {
+                write!(
+                    f,
+                    "fault: the {stream:?} watch of scheduler {scheduler} breaks and lists again after {ms}ms"
+                )
+            }
+            Fault::Restart { scheduler } => write!(f, "fault: scheduler {scheduler} is restarted"),
+        }
+    }
+}
+
+/// Kinds of faults that are counted.
+pub(super) const FAULT_NAMES: [&str; 15] = [
+    "call error",
+    "request lost",
+    "answer lost",
+    "conflict",
+    "slow call",
+    "watch late",
+    "event twice",
+    "watch broken",
+    "restart",
+    "node lost",
+    "node back",
+    "pod recreated",
+    "outside nomination",
+    "foreign binding",
+    "slow termination",
+];
+
+/// How often each kind of fault happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts([u64; FAULT_NAMES.len()]);
+
+/// A kind of fault that is counted: its place in the table of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    Error,
+    LostRequest,
+    LostAnswer,
+    Conflict,
+    Slow,
+    Stall,
+    Duplicate,
+    Disconnect,
+    Restart,
+    NodeLost,
+    NodeBack,
+    PodRecreated,
+    OutsideNomination,
+    ForeignBinding,
+    SlowTermination,
+}
+
+impl From<CallFault> for Counted {
+    fn from(fault: CallFault) -> Counted {
+        match fault {
+            CallFault::Error => Counted::Error,
+            CallFault::LostRequest => Counted::LostRequest,
+            CallFault::LostAnswer => Counted::LostAnswer,
+            CallFault::Conflict => Counted::Conflict,
+            CallFault::Slow => Counted::Slow,
+        }
+    }
+}
+
+impl FaultCounts {
+    pub(super) fn note(&mut self, kind: Counted) {
+        self.0[kind as usize] += 1;
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &FaultCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Names and counts.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        FAULT_NAMES.iter().copied().zip(self.0)
+    }
+
+    /// All together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}

@@ -1,0 +1,42 @@
+//! The simulator: the real scheduler, bridge and store in virtual time, with faults, under
+//! invariants that know nothing of how the scheduler works.
+//!
+//! ```text
+//!  seed ──generate──▶ Scenario { setup, shapes, script } ──run──▶ Outcome ──▶ a violation?
+//!                          ▲                                          │
+//!                          └───────────────── shrink ◀────────────────┘
+//! ```
+//!
+//! The queue's flush is off in every scenario: a pod that could run and is not woken by an event
+//! stays pending for ever, and is found.
+//!
+//! - `scenario`, `shape`, `faults`: what can be said of a cluster; `generate` makes it from a seed;
+//! - `run`: the agenda; `script` does what the script says, `calls` carries calls, `actor` is one
+//!   scheduler and what it was told, `plugins` make trouble at the extension points;
+//! - `judge`, `check`, `oracle`, `violation`: what must hold;
+//! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
+
+mod actor;
+mod calls;
+mod check;
+pub mod faults;
+mod generate;
+mod judge;
+mod oracle;
+mod plugins;
+mod run;
+pub mod scenario;
+mod script;
+pub mod seeds;
+pub mod shape;
+mod shrink;
+mod truth;
+mod violation;
+
+pub use generate::generate;
+pub use run::{Outcome, run, run_traced};
+pub use shrink::{Shrunk, shrink};
+pub use violation::{CheckCounts, Invariant, Violation};
+
+#[cfg(test)]
+mod tests;

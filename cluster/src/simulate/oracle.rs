@@ -1,0 +1,101 @@
+//! Whether a waiting pod could run: a scheduler that has never seen anything is told the state of
+//! the cluster as the API has it, and tries every pod once. If it places one, or evicts for one,
+//! the scheduler under test has missed something that happened.
+
+use schedlab_core::cycle::probe::NoProbe;
+use schedlab_core::mutants::Mutants;
+use schedlab_core::scheduler::{ApiCall, Scheduler, Step};
+
+use super::actor::make_scheduler;
+use super::plugins::SharedBoard;
+use super::run::Simulation;
+use super::scenario::{NODES_MAX, NodeNumber};
+use super::shape::PodShape;
+use super::violation::Invariant;
+use crate::runtime::virtual_time::VirtualScheduler;
+
+/// What a fresh scheduler would do with one pod.
+enum Answer {
+    Nothing,
+    Places(u64, String),
+    Evicts(u64),
+    /// It changed something for the pods that come after it: no more can be asked.
+    Stops,
+}
+
+impl Simulation<'_> {
+    pub(super) fn ask_the_oracle(&mut self, at: usize) {
+        // A nomination that the API never heard of holds room that only the scheduler knows of.
+        let actor = &self.actors[at];
+        let is_known = |uid| self.truth.pods.contains_key(uid);
+        if actor.records.iter().any(|(uid, record)| record.patch_failed && is_known(uid)) {
+            return;
+        }
+        self.checks.note(Invariant::NothingFitsAndWaits);
+        let board = SharedBoard::default();
+        board.lock().has_claim = actor.board.lock().has_claim;
+        let mut scheduler = make_scheduler(
+            actor.number,
+            self.scenario.seed,
+            &self.scenario.setup,
+            &board,
+            Mutants::default(),
+        );
+        for number in 0..NODES_MAX {
+            scheduler.node_id(&NodeNumber(number).to_string());
+        }
+        let mut fresh = VirtualScheduler::new(scheduler);
+        let now_ns = self.now_ns();
+        let mut events = Vec::new();
+        self.truth.list(&mut events);
+        for event in &events {
+            fresh.deliver(event, &self.api, now_ns);
+        }
+        let waiting = self.truth.pods.len();
+        // A plugin that rejects a node hides what those behind it would say, and no event of theirs wakes
+        // the pod. That it could evict its way in is sure to be noticed only where resources are all
+        // that counts, as upstream notices it.
+        let is_plain = |shape: &PodShape| {
+            shape.avoids.is_none() && shape.joins.is_none() && shape.spreads.is_none() && shape.port.is_none()
+        };
+        let knows_evictions = self.scenario.shapes.iter().all(is_plain);
+        for _ in 0..waiting {
+            match ask_once(&mut fresh.scheduler) {
+                Answer::Evicts(_) if !knows_evictions => return,
+                Answer::Nothing => {}
+                Answer::Stops => return,
+                Answer::Places(pod, node) => {
+                    return self.fail(Invariant::NothingFitsAndWaits, || {
+                        format!("pod {pod} waits, but it fits on {node}")
+                    });
+                }
+                Answer::Evicts(pod) => {
+                    return self.fail(Invariant::NothingFitsAndWaits, || {
+                        format!("pod {pod} waits, but it could make room by preemption")
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn ask_once(scheduler: &mut Scheduler) -> Answer {
+    let nominations = scheduler.world().nominations().version();
+    let (pod, is_placed) = match scheduler.step(&mut NoProbe) {
+        Step::Idle => return Answer::Stops,
+        Step::Assumed { pod, .. } => (pod, true),
+        Step::Unschedulable { pod } | Step::Failed { pod } | Step::NominatedMissed { pod } => (pod, false),
+    };
+    let row = *scheduler.world().pods().get(pod);
+    if is_placed {
+        let node = row.node().map_or("?", |node| scheduler.world().node_name(node));
+        return Answer::Places(row.uid.0, node.to_owned());
+    }
+    let mut calls = Vec::new();
+    scheduler.take_calls(&mut calls);
+    if calls.iter().any(|call| matches!(call.call, ApiCall::DeletePod { .. })) {
+        return Answer::Evicts(row.uid.0);
+    }
+    let is_same = scheduler.world().nominations().version() == nominations;
+    if is_same { Answer::Nothing } else { Answer::Stops }
+}

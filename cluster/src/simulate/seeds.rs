@@ -1,0 +1,209 @@
+//! Many seeds on several threads, panics caught, sums kept.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schedlab_core::mutants::Mutants;
+
+use super::faults::{FaultCounts, Profile};
+use super::generate;
+use super::run::{Outcome, run};
+use super::scenario::Scenario;
+use super::violation::{CheckCounts, Invariant, Violation};
+
+/// One seed in so many is run twice, and must give the same bytes.
+const TWICE_EVERY: u64 = 32;
+
+/// Which scenarios.
+#[derive(Clone, Debug)]
+pub struct SeedPlan {
+    /// The seeds.
+    pub seeds: Range<u64>,
+    /// The faults; `None` takes another profile with every seed.
+    pub profile: Option<Profile>,
+    /// How many threads.
+    pub threads: usize,
+    /// The defect that schedulers are given; none, without the feature `mutants`.
+    pub mutants: Mutants,
+}
+
+/// Whether more seeds are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Go {
+    /// They are.
+    On,
+    /// They are not.
+    Stop,
+}
+
+impl SeedPlan {
+    /// The profile of a seed.
+    #[must_use]
+    pub fn profile_of(&self, seed: u64) -> Profile {
+        self.profile.unwrap_or_else(|| mixed_profile(seed))
+    }
+
+    /// The scenario of a seed.
+    #[must_use]
+    pub fn scenario_of(&self, seed: u64) -> Scenario {
+        let mut scenario = generate(seed, self.profile_of(seed));
+        scenario.setup.mutants = self.mutants;
+        scenario
+    }
+}
+
+/// Storms are the most frequent, quiet seeds the rarest.
+#[must_use]
+pub fn mixed_profile(seed: u64) -> Profile {
+    const TURN: [Profile; 10] = [
+        Profile::Storm,
+        Profile::Api,
+        Profile::Watch,
+        Profile::Nodes,
+        Profile::Restart,
+        Profile::Storm,
+        Profile::Rivals,
+        Profile::None,
+        Profile::Storm,
+        Profile::Api,
+    ];
+    TURN[(seed % 10) as usize]
+}
+
+/// A seed that failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// Its profile.
+    pub profile: Profile,
+    /// What did not hold.
+    pub violation: Violation,
+}
+
+/// What all seeds came to.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Seeds that were run.
+    pub seeds: u64,
+    /// Events of all of them.
+    pub events: u64,
+    /// Virtual time of all of them.
+    pub virtual_ns: u128,
+    /// Faults that happened.
+    pub faults: FaultCounts,
+    /// Checks that were made.
+    pub checks: CheckCounts,
+    /// The failure with the lowest seed.
+    pub failure: Option<Failure>,
+}
+
+impl Summary {
+    fn add(&mut self, other: &Summary) {
+        self.seeds += other.seeds;
+        self.events += other.events;
+        self.virtual_ns += other.virtual_ns;
+        self.faults.add(&other.faults);
+        self.checks.add(&other.checks);
+        self.note_failure(other.failure.clone());
+    }
+
+    fn note_outcome(&mut self, outcome: &Outcome) {
+        self.events += outcome.events;
+        self.virtual_ns += u128::from(outcome.virtual_ns);
+        self.faults.add(&outcome.faults);
+        self.checks.add(&outcome.checks);
+    }
+
+    fn note_failure(&mut self, failure: Option<Failure>) {
+        let is_first = |new: &Failure| self.failure.as_ref().is_none_or(|known| new.seed < known.seed);
+        if let Some(failure) = failure.filter(is_first) {
+            self.failure = Some(failure);
+        }
+    }
+}
+
+thread_local! {
+    static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Keeps what a panic of a simulated scheduler says for its report instead of printing it. To be
+/// called once, by a program that simulates and does nothing else.
+pub fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|info| {
+        LAST_PANIC.with(|last| *last.borrow_mut() = info.to_string());
+    }));
+}
+
+/// Runs a scenario; a panic is a violation.
+#[must_use]
+pub fn run_caught(scenario: &Scenario) -> Outcome {
+    LAST_PANIC.with(|last| last.borrow_mut().clear());
+    catch_unwind(AssertUnwindSafe(|| run(scenario))).unwrap_or_else(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        let known = LAST_PANIC.with(|last| last.borrow().clone());
+        let message = if known.is_empty() { said.to_owned() } else { known.replace('\n', " ") };
+        Outcome {
+            events: 0,
+            virtual_ns: 0,
+            hash: 0,
+            faults: FaultCounts::default(),
+            checks: CheckCounts::default(),
+            violation: Some(Violation { invariant: Invariant::NoPanic, message, at_ns: 0, event: 0 }),
+        }
+    })
+}
+
+fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
+    let scenario = plan.scenario_of(seed);
+    let profile = scenario.profile;
+    let mut outcome = run_caught(&scenario);
+    into.seeds += 1;
+    into.note_outcome(&outcome);
+    if seed.is_multiple_of(TWICE_EVERY) && outcome.violation.is_none() {
+        let again = run_caught(&scenario);
+        into.note_outcome(&again);
+        into.checks.note(Invariant::SameBytes);
+        if (again.hash, again.events) != (outcome.hash, outcome.events) {
+            let message = format!("{} events, then {}; the logs differ", outcome.events, again.events);
+            outcome.violation =
+                Some(Violation { invariant: Invariant::SameBytes, message, at_ns: 0, event: 0 });
+        }
+    }
+    into.note_failure(outcome.violation.map(|violation| Failure { seed, profile, violation }));
+}
+
+/// Runs all seeds, or up to the first that fails. `progress` is told how many are done, and says
+/// whether to go on.
+pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> Summary {
+    let next = AtomicU64::new(plan.seeds.start);
+    let done = AtomicU64::new(0);
+    let failed = AtomicU64::new(u64::MAX);
+    let work = || {
+        let mut summary = Summary::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= plan.seeds.end || seed > failed.load(Ordering::Relaxed) {
+                return summary;
+            }
+            run_seed(seed, plan, &mut summary);
+            if let Some(failure) = &summary.failure {
+                failed.fetch_min(failure.seed, Ordering::Relaxed);
+            }
+            if progress(done.fetch_add(1, Ordering::Relaxed) + 1) == Go::Stop {
+                return summary;
+            }
+        }
+    };
+    let mut sum = Summary::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            sum.add(&thread.join().expect("a panic of a scenario is caught"));
+        }
+    });
+    sum
+}

@@ -1,0 +1,284 @@
+//! Nodes and pods of a scenario, in a handful of numbers each: what the judge reads, and what API
+//! objects are made from.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// The label that a pod's `app` number is under.
+const APP: &str = "app";
+/// The label of a node's zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
+/// The label of a node's name.
+const HOST: &str = "kubernetes.io/hostname";
+/// The one taint there is.
+const TAINT: &str = "example.com/taint";
+/// The gate in `spec.schedulingGates`.
+const GATE: &str = "example.com/gate";
+/// Labels by which a pod asks for one of the test plugins.
+pub(super) const PERMIT_LABEL: &str = "example.com/permit";
+pub(super) const PRE_BIND_LABEL: &str = "example.com/pre-bind";
+pub(super) const CLAIM_LABEL: &str = "example.com/claim";
+
+/// What pods are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// The node.
+    Host,
+    /// The zone; a node may have none.
+    Zone,
+}
+
+impl Domain {
+    fn label(self) -> &'static str {
+        match self {
+            Domain::Host => HOST,
+            Domain::Zone => ZONE,
+        }
+    }
+}
+
+/// What holds a pod back before the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing.
+    #[default]
+    None,
+    /// A scheduling gate, until somebody removes it.
+    Gate,
+    /// A PreEnqueue plugin, until the object it waits for exists.
+    Claim,
+}
+
+/// What a PreBind plugin does for a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PreBindWork {
+    /// Nothing.
+    #[default]
+    None,
+    /// A call to the API.
+    Call,
+    /// A wait.
+    Wait,
+    /// A wait, and a refusal the first time.
+    Refuse,
+}
+
+/// A kind of pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PodShape {
+    /// CPU request.
+    pub cpu_milli: u32,
+    /// Memory request.
+    pub memory_mi: u32,
+    /// `spec.priority`.
+    pub priority: i32,
+    /// `preemptionPolicy: Never`.
+    pub never_preempts: bool,
+    /// Its label `app`.
+    pub app: u8,
+    /// `nodeSelector` on the zone.
+    pub zone: Option<u8>,
+    /// Tolerates the taint.
+    pub tolerates: bool,
+    /// Required anti-affinity to this app.
+    pub avoids: Option<(u8, Domain)>,
+    /// Required affinity to this app.
+    pub joins: Option<(u8, Domain)>,
+    /// Hard spreading of its own app: the largest skew.
+    pub spreads: Option<(u8, Domain)>,
+    /// A host port.
+    pub port: Option<u16>,
+    /// Takes time to terminate.
+    pub lingers: bool,
+    /// What holds it back.
+    pub hold: Hold,
+    /// A Permit plugin makes it wait.
+    pub waits_at_permit: bool,
+    /// What PreBind does.
+    pub pre_bind: PreBindWork,
+    /// Which scheduler it names: 0 the first.
+    pub scheduler: u8,
+}
+
+impl PodShape {
+    /// Permit or PreBind hold it up on its way to a node.
+    #[must_use]
+    pub fn is_held_up(&self) -> bool {
+        self.waits_at_permit || self.pre_bind != PreBindWork::None
+    }
+
+    /// The pod as an API object; a name that ends with a dash is a prefix.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Value {
+        let key = if name.ends_with('-') { "generateName" } else { "name" };
+        let mut labels = json!({ APP: format!("a{}", self.app) });
+        if self.waits_at_permit {
+            labels[PERMIT_LABEL] = json!("wait");
+        }
+        match self.pre_bind {
+            PreBindWork::None => {}
+            PreBindWork::Call => labels[PRE_BIND_LABEL] = json!("call"),
+            PreBindWork::Wait => labels[PRE_BIND_LABEL] = json!("wait"),
+            PreBindWork::Refuse => labels[PRE_BIND_LABEL] = json!("refuse"),
+        }
+        if self.hold == Hold::Claim {
+            labels[CLAIM_LABEL] = json!("claim");
+        }
+        let mut metadata = json!({ key: name, "namespace": "default", "labels": labels });
+        if self.lingers {
+            metadata["finalizers"] = json!(["example.com/lingers"]);
+        }
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.spec() })
+    }
+
+    fn spec(&self) -> Value {
+        let mut container = json!({ "name": "c", "image": "i", "resources": { "requests": {
+            "cpu": format!("{}m", self.cpu_milli), "memory": format!("{}Mi", self.memory_mi) } } });
+        if let Some(port) = self.port {
+            container["ports"] = json!([{ "containerPort": port, "hostPort": port }]);
+        }
+        let mut spec = json!({ "containers": [container], "priority": self.priority,
+            "schedulerName": scheduler_name(self.scheduler) });
+        if self.never_preempts {
+            spec["preemptionPolicy"] = json!("Never");
+        }
+        if let Some(zone) = self.zone {
+            spec["nodeSelector"] = json!({ ZONE: zone_name(zone) });
+        }
+        if self.tolerates {
+            spec["tolerations"] = json!([{ "key": TAINT, "operator": "Exists" }]);
+        }
+        if self.hold == Hold::Gate {
+            spec["schedulingGates"] = json!([{ "name": GATE }]);
+        }
+        let term = |(app, domain): (u8, Domain)| {
+            json!({ "requiredDuringSchedulingIgnoredDuringExecution": [{
+                "topologyKey": domain.label(), "labelSelector": { "matchLabels": { APP: format!("a{app}") } } }] })
+        };
+        if let Some(avoids) = self.avoids {
+            spec["affinity"]["podAntiAffinity"] = term(avoids);
+        }
+        if let Some(joins) = self.joins {
+            spec["affinity"]["podAffinity"] = term(joins);
+        }
+        if let Some((skew, domain)) = self.spreads {
+            spec["topologySpreadConstraints"] = json!([{ "maxSkew": skew, "topologyKey": domain.label(),
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": { "matchLabels": { APP: format!("a{}", self.app) } } }]);
+        }
+        spec
+    }
+}
+
+/// The name of a scheduler by its number.
+#[must_use]
+pub(super) fn scheduler_name(number: u8) -> &'static str {
+    if number == 0 { "default-scheduler" } else { "second" }
+}
+
+fn zone_name(zone: u8) -> String {
+    format!("z{zone}")
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeShape {
+    /// Allocatable CPU.
+    pub cpu_milli: u32,
+    /// Allocatable memory.
+    pub memory_mi: u32,
+    /// Allocatable pods.
+    pub pods: u32,
+    /// Its zone label.
+    pub zone: Option<u8>,
+    /// Carries the taint, NoSchedule.
+    pub tainted: bool,
+    /// `spec.unschedulable`.
+    pub cordoned: bool,
+}
+
+impl NodeShape {
+    /// The node as an API object.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Value {
+        let mut labels = json!({ HOST: name });
+        if let Some(zone) = self.zone {
+            labels[ZONE] = json!(zone_name(zone));
+        }
+        let mut spec = json!({});
+        if self.tainted {
+            spec["taints"] = json!([{ "key": TAINT, "effect": "NoSchedule" }]);
+        }
+        if self.cordoned {
+            spec["unschedulable"] = json!(true);
+        }
+        json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": labels },
+            "spec": spec, "status": self.status() })
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> Value {
+        let amounts = json!({ "cpu": format!("{}m", self.cpu_milli),
+            "memory": format!("{}Mi", self.memory_mi), "pods": self.pods.to_string() });
+        json!({ "capacity": amounts, "allocatable": amounts })
+    }
+}
+
+impl fmt::Display for NodeShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cpu {}m, memory {}Mi, {} pods", self.cpu_milli, self.memory_mi, self.pods)?;
+        if let Some(zone) = self.zone {
+            write!(f, ", zone {}", zone_name(zone))?;
+        }
+        if self.tainted {
+            write!(f, ", tainted")?;
+        }
+        if self.cordoned {
+            write!(f, ", cordoned")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PodShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "app a{}, cpu {}m, memory {}Mi, priority {}",
+            self.app, self.cpu_milli, self.memory_mi, self.priority
+        )?;
+        let facts = [
+            (self.never_preempts, "never preempts"),
+            (self.tolerates, "tolerates the taint"),
+            (self.lingers, "lingers"),
+            (self.hold == Hold::Gate, "gated"),
+            (self.hold == Hold::Claim, "waits for the claim"),
+            (self.waits_at_permit, "waits at Permit"),
+            (self.pre_bind == PreBindWork::Call, "PreBind calls"),
+            (self.pre_bind == PreBindWork::Wait, "PreBind waits"),
+            (self.pre_bind == PreBindWork::Refuse, "PreBind refuses once"),
+            (self.scheduler == 1, "of the second scheduler"),
+        ];
+        for (_, text) in facts.into_iter().filter(|(holds, _)| *holds) {
+            write!(f, ", {text}")?;
+        }
+        if let Some(zone) = self.zone {
+            write!(f, ", zone {}", zone_name(zone))?;
+        }
+        if let Some((app, domain)) = self.avoids {
+            write!(f, ", avoids a{app} by {domain:?}")?;
+        }
+        if let Some((app, domain)) = self.joins {
+            write!(f, ", joins a{app} by {domain:?}")?;
+        }
+        if let Some((skew, domain)) = self.spreads {
+            write!(f, ", skew {skew} by {domain:?}")?;
+        }
+        if let Some(port) = self.port {
+            write!(f, ", port {port}")?;
+        }
+        Ok(())
+    }
+}

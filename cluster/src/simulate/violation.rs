@@ -1,0 +1,135 @@
+//! What must always hold, by name, how often it was checked, and what is said when it does not.
+
+use std::fmt;
+
+/// Something that must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// I1: no pod that fits, or that could make room, stays pending. The flush is off.
+    NothingFitsAndWaits,
+    /// I2: a pod is in one place: the queue, in flight, at Permit, on its way, or on a node.
+    OneOwner,
+    /// I3: nothing is in flight, assumed or reserved when nothing moves.
+    NothingLeaks,
+    /// I4: the nominator says what the API says.
+    NominatorEqualsStatus,
+    /// I5: a decision takes effect once.
+    EffectsOnce,
+    /// I6: a pod is tried a few times for each thing that happens, and the cluster comes to rest.
+    BoundedAttempts,
+    /// I7: nodes and pods are what the events say.
+    SnapshotEqualsEvents,
+    /// I8: no node is given more than it has.
+    NoOvercommitment,
+    /// I9: no budget is violated if another choice would not.
+    BudgetsHold,
+    /// I10: the same seed gives the same bytes.
+    SameBytes,
+    /// No pod goes to a node that rejects it: taints, selectors, ports, affinity, spreading.
+    NodeAccepts,
+    /// No pod is lost: it is on a node, waits for a known reason, or is gone.
+    NothingLost,
+    /// The queue hands out the most important pod first.
+    PriorityOrder,
+    /// Every write is one that the KEPs allow.
+    AllowedWrites,
+    /// The scheduler does not panic.
+    NoPanic,
+}
+
+/// All of them, in the order of their numbers.
+const ALL: [(Invariant, &str, &str); 15] = [
+    (Invariant::NothingFitsAndWaits, "I1", "no pod that fits stays pending"),
+    (Invariant::OneOwner, "I2", "one owner per pod"),
+    (Invariant::NothingLeaks, "I3", "nothing in flight, assumed or reserved at rest"),
+    (Invariant::NominatorEqualsStatus, "I4", "the nominator equals the status"),
+    (Invariant::EffectsOnce, "I5", "effects at most once per decision"),
+    (Invariant::BoundedAttempts, "I6", "bounded attempts, and rest in the end"),
+    (Invariant::SnapshotEqualsEvents, "I7", "the snapshot equals a rebuild"),
+    (Invariant::NoOvercommitment, "I8", "no node over-committed"),
+    (Invariant::BudgetsHold, "I9", "no budget violated without need"),
+    (Invariant::SameBytes, "I10", "same seed, same bytes"),
+    (Invariant::NodeAccepts, "accepts", "no pod on a node that rejects it"),
+    (Invariant::NothingLost, "lost", "no pod lost"),
+    (Invariant::PriorityOrder, "order", "priority order"),
+    (Invariant::AllowedWrites, "writes", "only writes the KEPs allow"),
+    (Invariant::NoPanic, "panic", "no panic"),
+];
+
+impl Invariant {
+    /// Its short name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ALL[self as usize].1
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        ALL[self as usize].2
+    }
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.text())
+    }
+}
+
+/// How often each invariant was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckCounts([u64; ALL.len()]);
+
+impl CheckCounts {
+    pub(super) fn note(&mut self, invariant: Invariant) {
+        self.0[invariant as usize] += 1;
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &CheckCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Invariants and counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Invariant, u64)> + '_ {
+        ALL.iter().map(|(invariant, ..)| *invariant).zip(self.0)
+    }
+
+    /// All together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// An invariant that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub invariant: Invariant,
+    /// What was found.
+    pub message: String,
+    /// When, in virtual time.
+    pub at_ns: u64,
+    /// After how many events.
+    pub event: u64,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.at_ns as f64 / 1e6;
+        write!(f, "{}: {} (at {ms:.3} ms, event {})", self.invariant, self.message, self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_invariant_stands_at_its_place() {
+        for (at, (invariant, ..)) in ALL.iter().enumerate() {
+            assert_eq!(*invariant as usize, at);
+        }
+    }
+}
