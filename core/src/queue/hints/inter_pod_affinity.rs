@@ -71,15 +71,20 @@ fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
         || is_avoided(world, class, helps_anti_affinity)
 }
 
-/// Whether some pod's anti-affinity speaks of the class, in a term that `is_meant`. Classes are few,
-/// pods many: one whose pods are all gone wakes somebody in vain.
+/// Whether the anti-affinity of some pod on a node speaks of the class, in a term that `is_meant`.
+/// Classes are few, pods many: pods are looked at only for a class that has such a term.
 ///
 /// Differs: upstream looks at the waiting pod's own terms only. A pod that existing pods keep away
 /// would wait for ever when a node comes, or moves, where none of them is.
 fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTermInput) -> bool) -> bool {
     (0..world.class_count()).any(|at| {
-        let other = world.class(ClassId(u32::try_from(at).expect("ids of classes fit")));
+        let id = ClassId(u32::try_from(at).expect("ids of classes fit"));
+        let other = world.class(id);
         let mut terms = other.input.pod_anti_affinity.required.iter();
-        terms.any(|term| is_meant(term) && selects(term, other, class))
+        let is_placed = |pod| {
+            let row = world.pods().get(pod);
+            row.class == id && row.node().is_some()
+        };
+        terms.any(|term| is_meant(term) && selects(term, other, class)) && world.pods().ids().any(is_placed)
     })
 }
