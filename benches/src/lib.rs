@@ -4,6 +4,7 @@
 //! benches/cycle.rs         time of the suite's kernels                        criterion
 //! benches/instructions.rs  instructions of the suite's kernels                gungraun
 //! src/bin/gate-kernels.rs  both, driven by `schedlab gate`                    ABBA, callgrind
+//! benches/plugins/         every plugin alone, per node, beside its plain twin  own loop, a table
 //! benches/crossover.rs     inline against parallel, and which one is chosen   own loop, a table
 //! benches/measuring.rs     what recording costs a run                         own loop, ABBA
 //! benches/loop_cost.rs     queue, dispatcher, nominator, gates on and off      own loop, a table

@@ -1,0 +1,248 @@
+//! A cluster in which every plugin has something to look at, and the same in plain inputs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schedlab_benches::cluster::warm_nodes;
+use schedlab_benches::pods::{PodKind, requesting, resources};
+use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::framework::plugin::Plugin;
+use schedlab_core::framework::registry::Registry;
+use schedlab_core::ids::{ClassId, PodUid};
+use schedlab_core::input::storage::{
+    BindingMode, ClaimInput, ClaimRefInput, CsiNodeInput, PersistentVolumeInput, PersistentVolumeSourceInput,
+    StorageClassInput, StorageInput,
+};
+use schedlab_core::input::{
+    NodeInput, NodeSelectorTermInput, PodInput, RequirementInput, ServiceInput, TaintInput,
+};
+use schedlab_core::naive::NaiveCluster;
+use schedlab_core::quantity::Quantity;
+use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::world::World;
+
+use crate::cases::{Case, ZONE, claiming, labelled, preferring, requiring, with_disk};
+
+/// The driver of all CSI volumes.
+const DRIVER: &str = "csi.example.com";
+
+/// A cluster, twice.
+pub(crate) struct Situation {
+    /// As the engine has it.
+    pub(crate) world: World,
+    /// As the twin has it, nodes in the order of rows.
+    pub(crate) twin: NaiveCluster,
+}
+
+impl Situation {
+    pub(crate) fn new(node_count: usize) -> Situation {
+        let mut builder = Builder::new();
+        let leaving = node_count / 50 + 1;
+        let nodes: BTreeMap<String, NodeInput> = warm_nodes(node_count + leaving)
+            .enumerate()
+            .map(|(index, node)| (node.name.clone(), decorated(index, node)))
+            .collect();
+        nodes.values().for_each(|node| builder.scheduler.on_node(node, 1));
+        for (index, name) in nodes.keys().enumerate() {
+            builder.fill(index, name);
+        }
+        // Churn: every fourth pod and some nodes of the middle have gone again.
+        for uid in (1..builder.uids).step_by(4) {
+            builder.scheduler.on_pod_removed(PodUid(uid), 1);
+        }
+        for name in nodes.keys().skip(7).step_by(43).take(leaving) {
+            builder.scheduler.on_node_removed(name);
+        }
+        builder.into_situation(&nodes)
+    }
+
+    /// Compiles the pod of a case and lets its plugin count what it needs.
+    pub(crate) fn prepare(&mut self, case: &Case) -> (ClassId, Arc<dyn Plugin>) {
+        let registry = Registry::new_in_tree();
+        let factory = registry.factory(case.plugin).expect("a plugin in the tree");
+        let plugin = factory(&case.args, &mut self.world.vocabulary).expect("arguments that can be used");
+        let class = self.world.compile(&Arc::new(case.pod.clone()));
+        plugin.prepare(&mut self.world, class);
+        (class, plugin)
+    }
+}
+
+/// A warm node with what else plugins read.
+fn decorated(index: usize, mut node: NodeInput) -> NodeInput {
+    if index.is_multiple_of(9) {
+        let (key, value, effect) = ("busy".to_owned(), String::new(), "PreferNoSchedule".to_owned());
+        node.taints.push(TaintInput { key, value, effect });
+    }
+    if !index.is_multiple_of(3) {
+        node.declared_features.push("RestartAllContainersOnContainerExits".to_owned());
+    }
+    node
+}
+
+struct Builder {
+    scheduler: Scheduler,
+    uids: u64,
+    storage: Vec<StorageInput>,
+    pods: Vec<Arc<PodInput>>,
+}
+
+impl Builder {
+    fn new() -> Builder {
+        let mut port_holder = PodKind::HostPort.spec();
+        port_holder.labels.insert("app".to_owned(), "port".to_owned());
+        let pods = [
+            requesting("250m", "1Gi"),
+            requesting("1", "2Gi"),
+            labelled("web"),
+            PodInput { pod_anti_affinity: requiring("lonely", "kubernetes.io/hostname"), ..labelled("shy") },
+            PodInput { pod_affinity: preferring("liked", "kubernetes.io/hostname"), ..labelled("fan") },
+            port_holder,
+            requesting("5", "1Gi"),
+        ];
+        let mut builder = Builder {
+            scheduler: Scheduler::new(EngineSettings::default(), 0),
+            uids: 0,
+            storage: Vec::new(),
+            pods: pods.into_iter().map(Arc::new).collect(),
+        };
+        builder.add_storage();
+        builder
+    }
+
+    /// Puts pods on a node, few on most and each kind on its own share of the nodes.
+    fn fill(&mut self, index: usize, node: &str) {
+        let shares = [2, 3, 5, 7, 11, 10, 4];
+        for (kind, share) in shares.into_iter().enumerate() {
+            if (index * 31 + kind).is_multiple_of(share) {
+                let pod = Arc::clone(&self.pods[kind]);
+                self.bind(&pod, node);
+            }
+        }
+        if index.is_multiple_of(13) {
+            self.bind(&Arc::new(with_disk(&format!("disk-{}", index / 13 % 2))), node);
+        }
+        let limit = if index.is_multiple_of(6) { 1 } else { 8 };
+        let drivers = vec![(DRIVER.to_owned(), Some(limit))];
+        let csi = CsiNodeInput { name: node.to_owned(), drivers, ..CsiNodeInput::default() };
+        self.store(StorageInput::CsiNode(csi));
+        if index.is_multiple_of(12) {
+            self.bind(&Arc::new(claiming(&format!("used-{}", index / 12 % 8))), node);
+        }
+    }
+
+    fn bind(&mut self, pod: &Arc<PodInput>, node: &str) {
+        self.uids += 1;
+        let update = PodUpdate {
+            uid: PodUid(self.uids),
+            class: self.scheduler.compile(pod),
+            node: Some(self.scheduler.node_id(node)),
+            created_ns: 1,
+            ..PodUpdate::default()
+        };
+        self.scheduler.on_pod(update, 1);
+    }
+
+    fn store(&mut self, object: StorageInput) {
+        self.scheduler.on_storage(&object, 1);
+        self.storage.push(object);
+    }
+
+    /// Open claims with volumes in two of three zones, bound claims of all kinds.
+    fn add_storage(&mut self) {
+        self.store(StorageInput::StorageClass(StorageClassInput {
+            name: "local".to_owned(),
+            provisioner: "kubernetes.io/no-provisioner".to_owned(),
+            binding_mode: Some(BindingMode::WaitForFirstConsumer),
+            ..StorageClassInput::default()
+        }));
+        for (index, zone) in [(0, "zone-0"), (1, "zone-2"), (2, "zone-0"), (3, "zone-2")] {
+            let volume = volume(&format!("local-{index}"), Some(zone));
+            self.store(StorageInput::PersistentVolume(PersistentVolumeInput {
+                is_available: true,
+                ..volume
+            }));
+        }
+        self.store(StorageInput::PersistentVolumeClaim(claim("open", "")));
+        self.bound("bound", Some("zone-1"), None);
+        self.bound("zonal", None, Some("zone-2"));
+        self.bound("attached", None, None);
+        for index in 0..8 {
+            self.bound(&format!("used-{index}"), None, None);
+        }
+    }
+
+    /// A claim and the volume it is bound to: reachable from one zone, or labelled with one.
+    fn bound(&mut self, name: &str, reachable: Option<&str>, label: Option<&str>) {
+        let volume_name = format!("pv-{name}");
+        let mut volume = volume(&volume_name, reachable);
+        volume.labels.extend(label.map(|zone| (ZONE.to_owned(), zone.to_owned())));
+        let uid = name.to_owned();
+        volume.claim_ref =
+            Some(ClaimRefInput { namespace: "default".to_owned(), name: name.to_owned(), uid });
+        self.store(StorageInput::PersistentVolume(volume));
+        self.store(StorageInput::PersistentVolumeClaim(claim(name, &volume_name)));
+    }
+
+    fn into_situation(mut self, nodes: &BTreeMap<String, NodeInput>) -> Situation {
+        let service = ServiceInput {
+            namespace: "default".to_owned(),
+            name: "web".to_owned(),
+            selector: Some([("app".to_owned(), "web".to_owned())].into()),
+        };
+        self.scheduler.settle();
+        let mut world = self.scheduler.world().clone();
+        world.owners_mut().upsert_service(service.clone());
+        let mut twin = NaiveCluster::default();
+        for &id in &world.nodes().columns().id {
+            let name = world.node_name(id);
+            twin.add_node(nodes[name].clone());
+            // Pods stand newest first.
+            let pods: Vec<_> = world.pods().on_node(id).collect();
+            for &pod in pods.iter().rev() {
+                let input = (*world.class(world.pods().get(pod).class).input).clone();
+                twin.nodes.last_mut().expect("just added").add_pod(input.into());
+            }
+        }
+        twin.services.push(service);
+        self.storage.into_iter().for_each(|object| twin.storage.put(object));
+        Situation { world, twin }
+    }
+}
+
+fn volume(name: &str, zone: Option<&str>) -> PersistentVolumeInput {
+    let in_zone = |zone: &str| {
+        let requirement = RequirementInput {
+            key: ZONE.to_owned(),
+            operator: "In".to_owned(),
+            values: vec![zone.to_owned()],
+        };
+        vec![NodeSelectorTermInput { match_expressions: vec![requirement], match_fields: Vec::new() }]
+    };
+    PersistentVolumeInput {
+        name: name.to_owned(),
+        storage_class: "local".to_owned(),
+        capacity: quantity("10Gi"),
+        access_modes: vec!["ReadWriteOnce".to_owned()],
+        node_affinity: zone.map(in_zone),
+        source: PersistentVolumeSourceInput::Csi { driver: DRIVER.to_owned(), handle: name.to_owned() },
+        ..PersistentVolumeInput::default()
+    }
+}
+
+fn claim(name: &str, volume: &str) -> ClaimInput {
+    ClaimInput {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+        uid: name.to_owned(),
+        storage_class: Some("local".to_owned()),
+        request: Some(quantity("5Gi")),
+        access_modes: vec!["ReadWriteOnce".to_owned()],
+        volume_name: volume.to_owned(),
+        is_bind_completed: !volume.is_empty(),
+        ..ClaimInput::default()
+    }
+}
+
+fn quantity(text: &str) -> Quantity {
+    resources(&[("storage", text)])["storage"].clone()
+}
