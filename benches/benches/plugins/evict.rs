@@ -60,9 +60,9 @@ pub(crate) fn run(size: Size) {
 
     let mut engine = Engine::new(reference_settings());
     let decision = engine.decide(&mut world, &profile, class, &mut NoProbe);
-    assert!(matches!(decision, Decision::Unschedulable(_)), "every node is full");
+    let Decision::Unschedulable(diagnosis) = decision else { panic!("every node is full") };
     let args = PreemptionArgs { candidates_min_percent: 100, candidates_min: 1 };
-    let found = engine.preempt(&mut world, &profile, Pending::from(class), args);
+    let found = engine.preempt(&mut world, &profile, Pending::from(class), (args, &diagnosis));
     let naive_args = NaiveArgs { candidates_min_percent: 100, candidates_min: 1 };
     let pod = NaivePod::from(preemptor);
     let naive_profile = NaiveProfile::default();
@@ -73,7 +73,7 @@ pub(crate) fn run(size: Size) {
     assert_eq!(found.best.iter().map(best).collect::<Vec<_>>(), expected.best, "the best candidates");
 
     let fast = || {
-        black_box(engine.preempt(&mut world, &profile, Pending::from(class), args).best.len());
+        black_box(engine.preempt(&mut world, &profile, Pending::from(class), (args, &diagnosis)).best.len());
     };
     let asked = || {
         black_box(preempt(&naive_profile, &naive_args, &twin, &pod, &naive_decision, 0).best.len());
