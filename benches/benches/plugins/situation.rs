@@ -244,5 +244,5 @@ fn claim(name: &str, volume: &str) -> ClaimInput {
 }
 
 fn quantity(text: &str) -> Quantity {
-    resources(&[("storage", text)])["storage"].clone()
+    resources(&[("storage", text)])["storage"]
 }
