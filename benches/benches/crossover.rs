@@ -36,6 +36,8 @@ const GOAL: f64 = 1.05;
 struct Size {
     parallelism: &'static [usize],
     node_counts: &'static [usize],
+    /// Decisions before the first sample.
+    warm_up: usize,
     /// Rounds between two looks at the verdict.
     rounds: usize,
     rounds_max: usize,
@@ -46,6 +48,7 @@ struct Size {
 const MEASURE: Size = Size {
     parallelism: &[1, 2, 4, 8, 16, 32, 64],
     node_counts: &[100, 1000, 5000, 20_000, 100_000],
+    warm_up: 160,
     rounds: 40,
     rounds_max: 400,
     sample: Duration::from_micros(400),
@@ -53,6 +56,7 @@ const MEASURE: Size = Size {
 const TEST: Size = Size {
     parallelism: &[1, 16],
     node_counts: &[100, 1000],
+    warm_up: 24,
     rounds: 3,
     rounds_max: 3,
     sample: Duration::from_micros(10),
@@ -229,11 +233,11 @@ fn take_turns(
     }
 }
 
-/// Lets every engine decide often enough to have tried both ways, asserts that all decide alike,
-/// and returns how many decisions make a sample.
+/// Lets every engine decide often enough to have tried both ways several times, asserts that all
+/// decide alike, and returns how many decisions make a sample.
 fn warm_up(cluster: &mut WarmCluster, engines: &mut [Engine; 4], size: &Size) -> usize {
     const DECISIONS: usize = 24;
-    for turn in 0..DECISIONS {
+    for turn in 0..size.warm_up {
         let chosen = engines.each_mut().map(|engine| decide(cluster, engine));
         assert!(chosen.iter().all(|row| *row == chosen[0]), "decision {turn}: rows {chosen:?}");
     }

@@ -3,68 +3,76 @@
 //! [`Vocabulary`] holds all tables that give ids to things: strings, label sets, taint lists and
 //! image lists of nodes, and extended resource names. All of them only grow.
 
-use std::hash::Hash;
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 use crate::ids::{ImageSetId, LabelSetId, Symbol, TaintSetId};
 use crate::input::{ImageInput, Labels, TaintInput};
 use crate::resources::{ScalarId, ScalarNames};
 
+/// Distinct values in order of first sight, each held once: the index has their numbers only.
+#[derive(Clone, Debug)]
+struct Distinct<T> {
+    index: HashTable<u32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Distinct { index: HashTable::new(), values: Vec::new() }
+    }
+}
+
+impl<T> Distinct<T> {
+    fn find<Q: Hash + Eq + ?Sized>(&self, value: &Q) -> Option<u32>
+    where
+        T: Borrow<Q>,
+    {
+        self.index.find(hash_of(value), |&id| self.values[id as usize].borrow() == value).copied()
+    }
+
+    fn intern<Q: Hash + Eq + ?Sized>(&mut self, value: &Q) -> u32
+    where
+        T: Borrow<Q> + for<'a> From<&'a Q>,
+    {
+        if let Some(id) = self.find(value) {
+            return id;
+        }
+        let id = id_of(self.values.len());
+        self.values.push(value.into());
+        let values = &self.values;
+        self.index.insert_unique(hash_of(value), id, |&id| hash_of(values[id as usize].borrow()));
+        id
+    }
+}
+
+fn hash_of<Q: Hash + ?Sized>(value: &Q) -> u64 {
+    FxBuildHasher.hash_one(value)
+}
+
 /// Strings and their ids.
 #[derive(Clone, Debug, Default)]
-pub struct Interner {
-    by_text: FxHashMap<Box<str>, Symbol>,
-    texts: Vec<Box<str>>,
-}
+pub struct Interner(Distinct<Box<str>>);
 
 impl Interner {
     /// The id of `text`, given out on first sight.
     pub fn intern(&mut self, text: &str) -> Symbol {
-        if let Some(&symbol) = self.by_text.get(text) {
-            return symbol;
-        }
-        let symbol = Symbol(id_of(self.texts.len()));
-        self.texts.push(text.into());
-        self.by_text.insert(text.into(), symbol);
-        symbol
+        Symbol(self.0.intern(text))
     }
 
     /// The id of `text` if it was ever interned.
     #[must_use]
     pub fn get(&self, text: &str) -> Option<Symbol> {
-        self.by_text.get(text).copied()
+        self.0.find(text).map(Symbol)
     }
 
     /// The text behind an id.
     #[must_use]
     pub fn text(&self, symbol: Symbol) -> &str {
-        &self.texts[symbol.index()]
-    }
-}
-
-/// Distinct values and their ids.
-#[derive(Clone, Debug)]
-struct Table<T> {
-    by_value: FxHashMap<T, u32>,
-    values: Vec<T>,
-}
-
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Table { by_value: FxHashMap::default(), values: Vec::new() }
-    }
-}
-
-impl<T: Hash + Eq + Clone> Table<T> {
-    fn intern(&mut self, value: T) -> u32 {
-        if let Some(&id) = self.by_value.get(&value) {
-            return id;
-        }
-        let id = id_of(self.values.len());
-        self.values.push(value.clone());
-        self.by_value.insert(value, id);
-        id
+        &self.0.values[symbol.index()]
     }
 }
 
@@ -112,9 +120,9 @@ pub struct Vocabulary {
     pub symbols: Interner,
     /// Extended resource names.
     pub scalars: ScalarNames,
-    label_sets: Table<Box<[(Symbol, Symbol)]>>,
-    taint_sets: Table<Box<[Taint]>>,
-    image_sets: Table<Box<[NodeImage]>>,
+    label_sets: Distinct<Box<[(Symbol, Symbol)]>>,
+    taint_sets: Distinct<Box<[Taint]>>,
+    image_sets: Distinct<Box<[NodeImage]>>,
 }
 
 impl Default for Vocabulary {
@@ -122,14 +130,14 @@ impl Default for Vocabulary {
         let mut vocabulary = Vocabulary {
             symbols: Interner::default(),
             scalars: ScalarNames::default(),
-            label_sets: Table::default(),
-            taint_sets: Table::default(),
-            image_sets: Table::default(),
+            label_sets: Distinct::default(),
+            taint_sets: Distinct::default(),
+            image_sets: Distinct::default(),
         };
         vocabulary.symbols.intern("");
-        vocabulary.label_sets.intern(Box::default());
-        vocabulary.taint_sets.intern(Box::default());
-        vocabulary.image_sets.intern(Box::default());
+        vocabulary.label_sets.intern(&[][..]);
+        vocabulary.taint_sets.intern(&[][..]);
+        vocabulary.image_sets.intern(&[][..]);
         vocabulary
     }
 }
@@ -149,7 +157,7 @@ impl Vocabulary {
             .map(|(key, value)| (self.symbols.intern(key), self.symbols.intern(value)))
             .collect();
         pairs.sort_unstable();
-        LabelSetId(self.label_sets.intern(pairs.into()))
+        LabelSetId(self.label_sets.intern(pairs.as_slice()))
     }
 
     /// The labels of a set, ordered by the key's id.
@@ -169,7 +177,7 @@ impl Vocabulary {
 
     /// The id of a taint list. Order is kept: it decides nothing, but texts show it.
     pub fn taint_set(&mut self, taints: &[TaintInput]) -> TaintSetId {
-        let list: Box<[Taint]> = taints
+        let list: Vec<Taint> = taints
             .iter()
             .map(|taint| Taint {
                 key: self.symbols.intern(&taint.key),
@@ -177,7 +185,7 @@ impl Vocabulary {
                 effect: self.taint_effect(&taint.effect),
             })
             .collect();
-        TaintSetId(self.taint_sets.intern(list))
+        TaintSetId(self.taint_sets.intern(list.as_slice()))
     }
 
     /// The taints of a list.
@@ -199,12 +207,12 @@ impl Vocabulary {
 
     /// The id of a node's image list.
     pub fn image_set(&mut self, images: &[ImageInput]) -> ImageSetId {
-        let list: Box<[NodeImage]> = images
+        let list: Vec<NodeImage> = images
             .iter()
             .flat_map(|image| image.names.iter().map(move |name| (name, image.size_bytes)))
             .map(|(name, size_bytes)| NodeImage { name: self.symbols.intern(name), size_bytes })
             .collect();
-        ImageSetId(self.image_sets.intern(list))
+        ImageSetId(self.image_sets.intern(list.as_slice()))
     }
 
     /// The images of a list.

@@ -28,7 +28,7 @@ pub(crate) struct RecordArgs {
     /// profile.json of `schedlab profile`, to record with the (one) result
     #[arg(long, value_name = "FILE")]
     profile: Vec<PathBuf>,
-    /// comparison.json of `schedlab gate`: record the instructions it counted in the head with the
+    /// gate.json of `schedlab gate`: record the instructions it counted in the head with the
     /// (one) result
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
@@ -100,7 +100,7 @@ fn read_instructions(path: &Path) -> Result<BTreeMap<String, u64>> {
     let text =
         std::fs::read(path).with_context(|| format!("{}: cannot read the comparison", path.display()))?;
     let document: Value = serde_json::from_slice(&text)
-        .with_context(|| format!("{}: not a comparison.json of `schedlab gate`", path.display()))?;
+        .with_context(|| format!("{}: not a gate.json of `schedlab gate`", path.display()))?;
     let rows = document["rows"].as_array().into_iter().flatten();
     let counted = rows.filter(|row| row["metric"]["name"] == "instructions").filter_map(|row| {
         let count = row["head"].as_f64()?;

@@ -3,8 +3,8 @@
 //! disjoint, and whatever they compute is per row.
 //!
 //! Handing work to another thread costs microseconds, about as much as filtering a thousand
-//! nodes. [`CostBook`] keeps, per size class, what both ways cost lately, takes the cheaper one,
-//! and looks at the other one now and then.
+//! nodes. [`CostBook`] keeps, per size class, what one way costs in terms of the other, takes the
+//! cheaper one, and looks at the other one now and then.
 //!
 //! What a hand-over costs depends on the last one: a thread that has just been used is awake and
 //! takes the next chunk at once, one that went to sleep must be woken. So Filter and Score of a
@@ -173,7 +173,7 @@ impl Way {
     }
 }
 
-/// Recent cost of one way for one kind of work, in nanoseconds per 1,024 rows; 0 while unknown.
+/// Recent cost of one kind of work, in nanoseconds per 1,024 rows; 0 while unknown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost(u64);
 
@@ -202,29 +202,56 @@ impl Look {
         self.count += 1;
     }
 
-    fn median(mut self) -> Option<Cost> {
+    fn median(mut self) -> Option<u64> {
         let count = self.count.min(self.samples.len());
         let samples = &mut self.samples[..count];
         samples.sort_unstable();
         // The lower one of two.
-        Some(Cost(*samples.get(count.checked_sub(1)? / 2)?))
+        samples.get(count.checked_sub(1)? / 2).copied()
+    }
+}
+
+/// What the parallel way costs in parts of [`Ratio::ONE`] of what inline costs, over several looks.
+///
+/// The two ways are compared only within a look: a machine that others keep busy makes both dearer
+/// at once, and a cost of a while ago against one of now would say that the other way is cheaper.
+#[derive(Clone, Copy, Debug)]
+struct Ratio(u64);
+
+impl Ratio {
+    const ONE: u64 = 1024;
+    /// A second thread must save this much to be worth it, 1 part in 32; two ways that cost the
+    /// same are then not taken by turns.
+    const WORTH_IT: u64 = Self::ONE - Self::ONE / 32;
+
+    /// Takes in another look. One that says something else altogether counts alone.
+    fn after(self, look: Ratio) -> Ratio {
+        let differs = look.0.abs_diff(self.0) > self.0 / 4;
+        if differs { look } else { Ratio((3 * self.0 + look.0) / 4) }
+    }
+
+    fn better_way(self) -> Way {
+        if self.0 < Self::WORTH_IT { Way::Parallel } else { Way::Inline }
     }
 }
 
 /// What both ways cost for jobs of about the same size.
 ///
 /// ```text
-///        all kinds known, patience over
-/// Taken ───────────────────────────────▶ Look: LOOK_JOBS jobs the other way
-///   ▲                                      │
-///   └──────── patience for what it cost ◀──┘
+///        patience over, or jobs became dearer
+/// Taken ──────────────────────────────────────▶ Look: LOOK_JOBS jobs the other way
+///   ▲                                             │
+///   └─────────── patience for what it cost ◀──────┘
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 struct SizeClass {
-    /// By way, by kind.
-    costs: [[Cost; 2]; 2],
+    /// Of the way that is taken, by kind.
+    costs: [Cost; 2],
+    /// The same when the last look ended, or less.
+    costs_at_look: [Cost; 2],
+    ratio: Option<Ratio>,
     taken: Way,
-    /// Jobs so far, up to [`SizeClass::JOBS_MIN`].
+    /// Jobs since the way was taken, up to [`SizeClass::JOBS_MIN`].
     jobs: u32,
     /// Jobs left of the look under way.
     look_jobs: u32,
@@ -232,12 +259,14 @@ struct SizeClass {
     looks: [Look; 2],
     /// What the look under way has cost more than the way that is taken.
     look_extra_ns: u64,
+    /// Looks so far that said the same, up to [`SizeClass::LOOKS_APART`].
+    looks_alike: u64,
     /// Time to be spent on the way taken before the next look.
     patience_ns: u64,
 }
 
 impl SizeClass {
-    /// Jobs before the first look.
+    /// Jobs before a look.
     const JOBS_MIN: u32 = 8;
     /// Jobs of a look: Filter and Score of five cycles.
     const LOOK_JOBS: u32 = 10;
@@ -245,29 +274,38 @@ impl SizeClass {
     const LOOK_JOBS_COUNTED: u32 = 6;
     /// Looks may cost one part in so many of all time: 2 %.
     const LOOK_SHARE: u64 = 50;
-    /// Looks that cost nothing are still this many looks apart.
+    /// Looks that cost nothing are still this many looks apart, once that many said the same.
     const LOOKS_APART: u64 = 8;
 
     fn way(&mut self) -> Way {
-        if self.look_jobs == 0 && self.patience_ns == 0 && self.jobs >= Self::JOBS_MIN {
+        let is_due = self.patience_ns == 0 || self.became_dearer();
+        if self.look_jobs == 0 && is_due && self.jobs >= Self::JOBS_MIN {
             self.look_jobs = Self::LOOK_JOBS;
+            self.patience_ns = 0;
         }
         if self.look_jobs > 0 { self.taken.other() } else { self.taken }
     }
 
+    /// By half since the last look: another thread's core may have become busy.
+    fn became_dearer(&self) -> bool {
+        self.costs.iter().zip(&self.costs_at_look).any(|(now, then)| then.0 > 0 && now.0 > then.0 * 3 / 2)
+    }
+
     fn record(&mut self, kind: Work, row_count: usize, elapsed_ns: u64) {
         let ns_per_kilorow = elapsed_ns * 1024 / row_count as u64;
-        let cost = &mut self.costs[self.taken as usize][kind as usize];
+        let cost = &mut self.costs[kind as usize];
         if self.look_jobs == 0 {
             self.jobs = Self::JOBS_MIN.min(self.jobs + 1);
             cost.record(ns_per_kilorow);
+            let at_look = &mut self.costs_at_look[kind as usize];
+            at_look.0 = at_look.0.min(cost.0);
             // What a job costs, not how long it was interrupted, pays for looks.
             self.patience_ns = self.patience_ns.saturating_sub(cost.0 * row_count as u64 / 1024);
         } else {
             let expected_ns = cost.0 * row_count as u64 / 1024;
             // An interruption says nothing about the way.
             self.look_extra_ns += elapsed_ns.min(4 * expected_ns).saturating_sub(expected_ns);
-            self.patience_ns += Self::LOOKS_APART * expected_ns;
+            self.patience_ns += (1 + self.looks_alike) * expected_ns;
             if self.look_jobs <= Self::LOOK_JOBS_COUNTED {
                 self.looks[kind as usize].record(ns_per_kilorow);
             }
@@ -276,26 +314,41 @@ impl SizeClass {
                 self.end_look();
             }
         }
-        if self.look_jobs == 0 && self.other_is_cheaper() {
-            self.taken = self.taken.other();
-        }
     }
 
     fn end_look(&mut self) {
-        for (cost, look) in
-            self.costs[self.taken.other() as usize].iter_mut().zip(std::mem::take(&mut self.looks))
-        {
-            *cost = look.median().unwrap_or(*cost);
-        }
+        let looks = std::mem::take(&mut self.looks).map(Look::median);
         let extra_ns = std::mem::take(&mut self.look_extra_ns);
         self.patience_ns = self.patience_ns.max(extra_ns * Self::LOOK_SHARE);
+        self.costs_at_look = self.costs;
+        // Over the kinds that were seen both ways.
+        let known = || self.costs.iter().zip(&looks).filter_map(|(cost, look)| Some((cost.0, (*look)?)));
+        let known = || known().filter(|&(cost, _)| cost > 0);
+        let taken: u64 = known().map(|(cost, _)| cost).sum();
+        let other: u64 = known().map(|(_, look)| look).sum();
+        let (inline, parallel) = match self.taken {
+            Way::Inline => (taken, other),
+            Way::Parallel => (other, taken),
+        };
+        let Some(said) = (parallel * Ratio::ONE).checked_div(inline).map(Ratio) else { return };
+        let ratio = self.ratio.map_or(said, |ratio| ratio.after(said));
+        self.ratio = Some(ratio);
+        if ratio.better_way() == self.taken {
+            self.looks_alike = Self::LOOKS_APART.min(self.looks_alike + 1);
+        } else {
+            self.take_other(looks);
+        }
     }
 
-    /// Over the kinds that were seen both ways.
-    fn other_is_cheaper(&self) -> bool {
-        let [taken, other] = [self.taken, self.taken.other()].map(|way| self.costs[way as usize]);
-        let known = || taken.iter().zip(&other).filter(|(taken, other)| taken.0 > 0 && other.0 > 0);
-        known().map(|(_, other)| other.0).sum::<u64>() < known().map(|(taken, _)| taken.0).sum::<u64>()
+    /// What the look saw is now what the way that is taken costs.
+    fn take_other(&mut self, looks: [Option<u64>; 2]) {
+        self.taken = self.taken.other();
+        self.costs = looks.map(|look| Cost(look.unwrap_or(0)));
+        self.costs_at_look = self.costs;
+        self.jobs = 0;
+        self.looks_alike = 0;
+        // The next look comes soon, and says whether this one was right.
+        self.patience_ns = 0;
     }
 }
 
@@ -388,6 +441,27 @@ mod tests {
             book.record(kind, 5000, if job % 11 == 0 { 100 * quiet_ns } else { quiet_ns });
         }
         assert!(parallel > 3500, "{parallel} of 4000");
+    }
+
+    #[test]
+    fn a_machine_that_gets_busy_does_not_change_the_choice() {
+        // Inline is 7 % cheaper all the time; what both cost swings by 40 %, slower than a look and
+        // faster than the pause between two looks.
+        for swing_jobs in [30, 70, 150, 400] {
+            let mut book = CostBook::default();
+            let (mut spent_ns, mut best_ns) = (0, 0);
+            for job in 0..8000_u64 {
+                let kind = if job % 2 == 0 { Work::Filter } else { Work::Score };
+                let phase = (job % swing_jobs).abs_diff(swing_jobs / 2) * 2 * 400 / swing_jobs;
+                let inline_ns = 10 * (1000 + phase);
+                let way = book.choose(5000);
+                let elapsed_ns = if way == Way::Inline { inline_ns } else { inline_ns * 107 / 100 };
+                book.record(kind, 5000, elapsed_ns);
+                spent_ns += elapsed_ns;
+                best_ns += inline_ns;
+            }
+            assert!(spent_ns <= best_ns * 103 / 100, "swings of {swing_jobs}: {spent_ns} of {best_ns}");
+        }
     }
 
     #[test]

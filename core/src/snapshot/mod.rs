@@ -305,13 +305,13 @@ impl NodeSnapshot {
     /// when this returns [`Upsert::Added`].
     pub(crate) fn upsert(&mut self, node: &NodeInput, vocabulary: &mut Vocabulary) -> (NodeId, Upsert) {
         let id = self.id_of(vocabulary.symbols.intern(&node.name));
-        let zone = self.order.zone_of(&node.labels);
+        let zone = self.order.zone_of(&node.labels, &mut vocabulary.symbols);
         let upsert = match self.row_of(id) {
             Some(row) => {
                 if self.slots[id.index()].zone != zone {
-                    let old = std::mem::replace(&mut self.slots[id.index()].zone, zone.clone());
-                    self.order.remove(id, &old);
-                    self.order.add(id, &zone);
+                    let old = std::mem::replace(&mut self.slots[id.index()].zone, zone);
+                    self.order.remove(id, old);
+                    self.order.add(id, zone);
                     self.order_is_stale = true;
                 }
                 self.note(Change::of_node(row));
@@ -328,8 +328,8 @@ impl NodeSnapshot {
     }
 
     fn append(&mut self, id: NodeId, zone: ZoneKey) {
-        self.order_is_stale |= !self.order.appends(&zone);
-        self.order.add(id, &zone);
+        self.order_is_stale |= !self.order.appends(zone);
+        self.order.add(id, zone);
         let row = self.node_count();
         let slot = &mut self.slots[id.index()];
         slot.zone = zone;
@@ -396,7 +396,7 @@ impl NodeSnapshot {
         let zone = std::mem::take(&mut self.slots[id.index()].zone);
         // The zone's later nodes move up a turn, past nodes of other zones.
         self.order_is_stale |= !self.order.has_one_zone();
-        self.order.remove(id, &zone);
+        self.order.remove(id, zone);
         self.slots[id.index()].row = ABSENT;
         let kept: Vec<usize> = (0..self.node_count()).filter(|&other| other != row).collect();
         self.gather(&kept);

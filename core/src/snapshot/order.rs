@@ -3,22 +3,30 @@
 //! Upstream: backend/cache/node_tree.go. A node's zone is its region and zone labels (the old
 //! beta labels win when present).
 
-use crate::ids::NodeId;
+use crate::ids::{NodeId, Symbol};
 use crate::input::Labels;
+use crate::interner::{EMPTY, Interner};
 
 /// A region and a zone; both empty for a node without such labels.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ZoneKey {
-    region: String,
-    zone: String,
+    region: Symbol,
+    zone: Symbol,
+}
+
+impl Default for ZoneKey {
+    fn default() -> Self {
+        ZoneKey { region: EMPTY, zone: EMPTY }
+    }
 }
 
 impl ZoneKey {
     /// Upstream: component-helpers/node/topology `GetZoneKey`.
     #[must_use]
-    pub fn of(labels: &Labels) -> ZoneKey {
-        let either =
-            |old: &str, new: &str| labels.get(old).or_else(|| labels.get(new)).cloned().unwrap_or_default();
+    pub fn of(labels: &Labels, symbols: &mut Interner) -> ZoneKey {
+        let mut either = |old: &str, new: &str| {
+            labels.get(old).or_else(|| labels.get(new)).map_or(EMPTY, |text| symbols.intern(text))
+        };
         ZoneKey {
             region: either("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
             zone: either("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
@@ -53,24 +61,24 @@ impl NodeOrder {
 
     /// The zone that a node with these labels is listed in. In order of arrival there is only one.
     #[must_use]
-    pub fn zone_of(&self, labels: &Labels) -> ZoneKey {
+    pub fn zone_of(&self, labels: &Labels, symbols: &mut Interner) -> ZoneKey {
         match self.ordering {
-            NodeOrdering::ZoneInterleaved => ZoneKey::of(labels),
+            NodeOrdering::ZoneInterleaved => ZoneKey::of(labels, symbols),
             NodeOrdering::Arrival => ZoneKey::default(),
         }
     }
 
     /// Adds a node at the end of its zone.
-    pub fn add(&mut self, node: NodeId, zone: &ZoneKey) {
-        match self.zones.iter_mut().find(|(key, _)| key == zone) {
+    pub fn add(&mut self, node: NodeId, zone: ZoneKey) {
+        match self.zones.iter_mut().find(|(key, _)| *key == zone) {
             Some((_, nodes)) => nodes.push(node),
-            None => self.zones.push((zone.clone(), vec![node])),
+            None => self.zones.push((zone, vec![node])),
         }
     }
 
     /// Takes a node out; a zone without nodes is forgotten, and with it its place in the order.
-    pub fn remove(&mut self, node: NodeId, zone: &ZoneKey) {
-        let Some(at) = self.zones.iter().position(|(key, _)| key == zone) else { return };
+    pub fn remove(&mut self, node: NodeId, zone: ZoneKey) {
+        let Some(at) = self.zones.iter().position(|(key, _)| *key == zone) else { return };
         self.zones[at].1.retain(|&other| other != node);
         if self.zones[at].1.is_empty() {
             self.zones.remove(at);
@@ -79,10 +87,10 @@ impl NodeOrder {
 
     /// Whether a node added to this zone goes to the very end of the list.
     #[must_use]
-    pub fn appends(&self, zone: &ZoneKey) -> bool {
+    pub fn appends(&self, zone: ZoneKey) -> bool {
         match self.zones.as_slice() {
             [] => true,
-            [(only, _)] => only == zone,
+            [(only, _)] => *only == zone,
             _ => false,
         }
     }
@@ -109,8 +117,8 @@ mod tests {
     use crate::input::NodeInput;
     use crate::world::World;
 
-    fn zone(name: &str) -> ZoneKey {
-        ZoneKey { region: String::new(), zone: name.to_owned() }
+    fn zone(name: char) -> ZoneKey {
+        ZoneKey { region: EMPTY, zone: Symbol(u32::from(name)) }
     }
 
     fn listed(order: &NodeOrder) -> Vec<u32> {
@@ -122,18 +130,18 @@ mod tests {
     #[test]
     fn zones_take_turns_until_they_run_out() {
         let mut order = NodeOrder::default();
-        for (node, name) in [(0, "a"), (1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, "b")] {
-            order.add(NodeId(node), &zone(name));
+        for (node, name) in [(0, 'a'), (1, 'a'), (2, 'b'), (3, 'a'), (4, 'c'), (5, 'b')] {
+            order.add(NodeId(node), zone(name));
         }
         assert_eq!(listed(&order), [0, 2, 4, 1, 5, 3]);
-        order.remove(NodeId(0), &zone("a"));
+        order.remove(NodeId(0), zone('a'));
         assert_eq!(listed(&order), [1, 2, 4, 3, 5]);
-        order.remove(NodeId(4), &zone("c"));
-        order.add(NodeId(4), &zone("c"));
+        order.remove(NodeId(4), zone('c'));
+        order.add(NodeId(4), zone('c'));
         assert_eq!(listed(&order), [1, 2, 4, 3, 5], "an emptied zone comes back last, here the same place");
-        order.remove(NodeId(1), &zone("a"));
-        order.remove(NodeId(3), &zone("a"));
-        order.add(NodeId(1), &zone("a"));
+        order.remove(NodeId(1), zone('a'));
+        order.remove(NodeId(3), zone('a'));
+        order.add(NodeId(1), zone('a'));
         assert_eq!(listed(&order), [2, 4, 1, 5], "zone a lost its place");
     }
 
@@ -142,13 +150,15 @@ mod tests {
         let labels = |pairs: &[(&str, &str)]| -> Labels {
             pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
         };
-        let old = ZoneKey::of(&labels(&[
-            ("failure-domain.beta.kubernetes.io/zone", "old"),
-            ("topology.kubernetes.io/zone", "new"),
-        ]));
-        assert_eq!(old.zone, "old");
-        assert_eq!(ZoneKey::of(&labels(&[])), ZoneKey::default());
-        assert_ne!(ZoneKey::of(&labels(&[("topology.kubernetes.io/region", "x")])), ZoneKey::default());
+        let mut symbols = Interner::default();
+        symbols.intern("");
+        let mut zone = |pairs: &[(&str, &str)]| ZoneKey::of(&labels(pairs), &mut symbols);
+        let old = ("failure-domain.beta.kubernetes.io/zone", "old");
+        let new = ("topology.kubernetes.io/zone", "new");
+        assert_eq!(zone(&[old, new]), zone(&[old]));
+        assert_ne!(zone(&[old, new]), zone(&[new]));
+        assert_eq!(zone(&[]), ZoneKey::default());
+        assert_ne!(zone(&[("topology.kubernetes.io/region", "x")]), ZoneKey::default());
     }
 
     #[test]

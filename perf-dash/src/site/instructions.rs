@@ -43,7 +43,7 @@ pub(super) fn page(lab: &Lab<'_>) -> Markup {
         p.ends { "Counted by callgrind, kernel by kernel. The same code gives the same count on any machine, so every change is one of the code." }
         @if kernels.is_empty() {
             p.banner { "No count has been recorded yet. Count with " span.code { "scripts/bench-gate BASE --out DIR" }
-                " and record the counts with a run: " span.code { "schedlab record RESULT --instructions DIR/comparison.json" } "." }
+                " and record the counts with a run: " span.code { "schedlab record RESULT --instructions DIR/gate.json" } "." }
         } @else {
             (chart("kernels", "Change since the first count", "percent, by kernel"))
             section {
