@@ -94,6 +94,44 @@ fn spread() -> PodInput {
     PodInput { spread_constraints: vec![constraint], ..app("me") }
 }
 
+/// Counts `me` over zones and `db` over racks.
+fn spread_twice() -> PodInput {
+    let mut pod = spread();
+    let mut second = pod.spread_constraints[0].clone();
+    second.topology_key = "rack".to_owned();
+    second.label_selector = selector("db");
+    pod.spread_constraints.push(second);
+    pod
+}
+
+fn honoring_taints() -> PodInput {
+    let mut pod = spread();
+    pod.spread_constraints[0].honor_node_taints = true;
+    pod
+}
+
+/// Two terms of one pod.
+fn both(mut one: PodInput, other: &PodInput) -> PodInput {
+    one.pod_affinity.required.extend(other.pod_affinity.required.iter().cloned());
+    one.pod_anti_affinity.required.extend(other.pod_anti_affinity.required.iter().cloned());
+    one
+}
+
+fn with_label(mut pod: PodInput, key: &str, value: &str) -> PodInput {
+    pod.labels.insert(key.to_owned(), value.to_owned());
+    pod
+}
+
+/// The term of `owner` asks for this label as well.
+fn also_asking(mut owner: PodInput, key: &str, value: &str) -> PodInput {
+    let terms = owner.pod_affinity.required.iter_mut().chain(&mut owner.pod_anti_affinity.required);
+    for term in terms {
+        let selector = term.label_selector.get_or_insert_default();
+        selector.match_labels = labels(&[(key, value)]);
+    }
+    owner
+}
+
 fn with_volume(source: VolumeSourceInput) -> PodInput {
     PodInput { volumes: vec![VolumeInput { name: "v".to_owned(), source }], ..pod("1") }
 }
@@ -121,6 +159,8 @@ enum What {
     Pod(Action, Option<PodInput>, Option<PodInput>),
     /// A pod on no node.
     Nowhere(Action, PodInput),
+    /// A pod that a node was nominated for went.
+    NominatedWent(PodInput),
     /// The waiting pod itself.
     Own(Action, PodInput),
     Named(EventResource, Action, &'static str, &'static str),
@@ -147,6 +187,11 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
             let pod = facts(world, pod, None);
             let (old, new) = if action == Action::ADD { (None, Some(pod)) } else { (Some(pod), None) };
             Event::pod(ClusterEvent { resource: EventResource::AssignedPod, action }, old, new)
+        }
+        What::NominatedWent(pod) => {
+            let gone = PodFacts { nominated: Some(NodeId(0)), ..facts(world, pod, None) };
+            let what = ClusterEvent { resource: EventResource::AssignedPod, action: Action::DELETE };
+            Event { what, object: EventObject::Pod(Diff { old: Some(gone), new: None }) }
         }
         What::Own(action, new) => {
             let (old, new) = (facts(world, waiting.clone(), None), facts(world, new, None));
@@ -197,6 +242,16 @@ fn nodes_bring_back_whom_they_may_fit() {
     let gone = |node| What::Node(A::DELETE, Some(node), None);
     let picky = PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..pod("1") };
     let no_room = NodeInput { allocatable: resources(&[("cpu", "4")]), ..node("4") };
+    let only = |pods: &str| NodeInput {
+        allocatable: resources(&[("cpu", "4"), ("memory", "4Gi"), ("pods", pods)]),
+        ..node("4")
+    };
+    let more_pods = |from, to| What::Node(A::UPDATE_NODE_ALLOCATABLE, Some(only(from)), Some(only(to)));
+    let retainted = |from: &[&str], to: &[&str], zone: &[(&str, &str)]| {
+        let node = |taints: &[&str]| NodeInput { taints: tainted(taints).taints, ..labelled(zone) };
+        What::Node(A::UPDATE_NODE_TAINT, Some(node(from)), Some(node(to)))
+    };
+    let (zone, rack) = (("zone", "a"), ("rack", "r"));
     let rows = [
         ("NodeResourcesFit", pod("2"), added(node("2")), true, "a node that fits"),
         ("NodeResourcesFit", pod("2"), added(node("1")), false, "a node that is too small"),
@@ -204,6 +259,9 @@ fn nodes_bring_back_whom_they_may_fit() {
         ("NodeResourcesFit", pod("2"), grown("1", "2"), true, "a node grew"),
         ("NodeResourcesFit", pod("2"), grown("1", "1500m"), false, "grew too little"),
         ("NodeResourcesFit", pod("2"), grown("4", "3"), false, "a node shrank"),
+        ("NodeResourcesFit", pod("1"), more_pods("1", "2"), true, "a node takes more pods"),
+        ("NodeResourcesFit", pod("0"), more_pods("1", "2"), true, "whatever they ask for"),
+        ("NodeResourcesFit", pod("0"), grown("1", "2"), false, "grew in what it does not ask for"),
         ("NodeResourcesFit", pod("2"), relabelled(&[], &[("a", "b")]), false, "labels"),
         ("NodeResourcesFit", pod("2"), gone(node("2")), false, "a node went"),
         ("NodeAffinity", picky.clone(), added(labelled(&[("disk", "ssd")])), true, "a node matches"),
@@ -255,6 +313,20 @@ fn nodes_bring_back_whom_they_may_fit() {
             false,
             "another label",
         ),
+        ("PodTopologySpread", spread_twice(), added(labelled(&[zone])), false, "one of two keys"),
+        ("PodTopologySpread", spread_twice(), added(labelled(&[zone, rack])), true, "both keys"),
+        ("PodTopologySpread", spread_twice(), zoned("a", "b"), false, "one of two keys, another value"),
+        ("PodTopologySpread", spread_twice(), relabelled(&[zone], &[zone, rack]), true, "has both now"),
+        ("PodTopologySpread", spread_twice(), relabelled(&[zone, rack], &[rack]), true, "had both"),
+        ("PodTopologySpread", spread(), retainted(&["k"], &[], &[zone]), true, "other taints in a domain"),
+        ("PodTopologySpread", spread(), retainted(&["k"], &[], &[]), false, "other taints outside of all"),
+        (
+            "PodTopologySpread",
+            spread_twice(),
+            retainted(&["k"], &[], &[zone]),
+            false,
+            "other taints, one of two keys",
+        ),
         ("VolumeBinding", claims("c"), added(node("4")), true, "any new node"),
         ("VolumeZone", claims("c"), relabelled(&[], &[("zone", "a")]), true, "any change of labels"),
         ("VolumeRestrictions", claims("c"), added(node("4")), true, "any new node"),
@@ -273,9 +345,17 @@ fn other_pods_bring_back_whom_they_kept_out() {
     let went = |pod| What::Pod(A::DELETE, Some(pod), None);
     let relabelled = |from, to| What::Pod(A::UPDATE_POD_LABEL, Some(app(from)), Some(app(to)));
     let shrank = |from, to| What::Pod(A::UPDATE_POD_SCALE_DOWN, Some(pod(from)), Some(pod(to)));
-    let disk = |name: &str| {
-        with_volume(VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only: false })
+    let mounts = |name: &str, read_only| {
+        with_volume(VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only })
     };
+    let tier = |owner| also_asking(owner, "tier", "1");
+    let near_both = || both(near("db"), &tier(near("")));
+    let far_from_both = || both(far_from("db"), &tier(far_from("")));
+    let labelled = |from, to| What::Pod(A::UPDATE_POD_LABEL, Some(from), Some(to));
+    let tiered = |name| labelled(app(name), with_label(app(name), "tier", "1"));
+    let untiered = |name| labelled(with_label(app(name), "tier", "1"), app(name));
+    let disk = |name: &str| mounts(name, false);
+    let reads = |name: &str| mounts(name, true);
     let rows = [
         ("NodeResourcesFit", pod("1"), went(pod("1")), true, "room came free"),
         ("NodeResourcesFit", pod("1"), What::Nowhere(A::DELETE, pod("1")), false, "it was on no node"),
@@ -302,10 +382,33 @@ fn other_pods_bring_back_whom_they_kept_out() {
         ("PodTopologySpread", spread(), came(elsewhere(app("me"))), false, "in another namespace"),
         ("PodTopologySpread", spread(), relabelled("web", "me"), true, "is counted now"),
         ("PodTopologySpread", spread(), relabelled("web", "db"), false, "neither is"),
+        ("PodTopologySpread", spread_twice(), relabelled("x", "db"), true, "counted by one of two"),
+        ("PodTopologySpread", spread_twice(), relabelled("me", "db"), true, "counted by the other now"),
+        ("PodTopologySpread", spread_twice(), relabelled("x", "y"), false, "counted by neither"),
+        ("PodTopologySpread", spread(), What::NominatedWent(app("me")), true, "room was kept for it"),
+        ("PodTopologySpread", spread(), What::NominatedWent(app("web")), false, "but it is not counted"),
+        ("PodTopologySpread", spread(), What::Nowhere(A::DELETE, app("me")), false, "it was on no node"),
+        ("NodeResourcesFit", pod("1"), What::NominatedWent(pod("1")), true, "room was kept for it"),
+        ("NodePorts", port(80), What::NominatedWent(port(80)), true, "its port was kept"),
+        ("NodePorts", port(80), What::Nowhere(A::DELETE, port(80)), false, "it held no port"),
+        ("InterPodAffinity", far_from("db"), What::NominatedWent(app("db")), true, "it was to come"),
+        ("InterPodAffinity", far_from("db"), What::NominatedWent(app("web")), false, "somebody else was"),
+        ("InterPodAffinity", near_both(), came(app("db")), false, "one of two terms"),
+        ("InterPodAffinity", near_both(), came(with_label(app("db"), "tier", "1")), true, "both terms"),
+        ("InterPodAffinity", near_both(), tiered("db"), true, "both terms by a new label"),
+        ("InterPodAffinity", near_both(), untiered("db"), false, "one of two terms is lost"),
+        ("InterPodAffinity", far_from_both(), went(app("db")), true, "one of two terms is enough"),
+        ("InterPodAffinity", far_from_both(), untiered("db"), false, "the other term still holds"),
+        ("InterPodAffinity", far_from_both(), untiered("web"), true, "no term holds any more"),
+        ("InterPodAffinity", app("db"), went(far_from_both()), true, "one of the two of who went"),
+        ("InterPodAffinity", app("web"), went(far_from("db")), false, "who went meant others"),
         ("VolumeRestrictions", claims("c"), went(claims("c")), true, "its claim came free"),
         ("VolumeRestrictions", claims("c"), went(claims("d")), false, "another claim"),
         ("VolumeRestrictions", claims("c"), went(elsewhere(claims("c"))), false, "in another namespace"),
         ("VolumeRestrictions", disk("d"), went(disk("d")), true, "its disk came free"),
+        ("VolumeRestrictions", disk("d"), went(disk("e")), false, "another disk"),
+        ("VolumeRestrictions", reads("d"), went(reads("d")), false, "two that only read share it"),
+        ("VolumeRestrictions", reads("d"), went(disk("d")), true, "one that writes went"),
         ("NodeVolumeLimits", claims("c"), went(claims("d")), true, "an attachment came free"),
         ("NodeVolumeLimits", claims("c"), went(pod("1")), false, "it had none"),
         ("NodeAffinity", pod("1"), went(pod("1")), false, "pods do not matter"),
@@ -324,6 +427,7 @@ fn a_pods_own_change_may_bring_it_back() {
     let cordon = "node.kubernetes.io/unschedulable";
     let gated = PodInput { scheduling_gates: vec!["g".to_owned()], ..pod("1") };
     let me = |name: &str| PodInput { labels: labels(&[("app", name)]), ..spread() };
+    let toleration = |pod| What::Own(A::UPDATE_POD_TOLERATION, tolerates(pod, "k"));
     let rows = [
         ("NodeResourcesFit", pod("2"), What::Own(A::UPDATE_POD_SCALE_DOWN, pod("1")), true, "asks for less"),
         ("NodeResourcesFit", pod("2"), What::Own(A::UPDATE_POD_LABEL, pod("2")), false, "labels"),
@@ -358,6 +462,8 @@ fn a_pods_own_change_may_bring_it_back() {
         ("InterPodAffinity", near("me"), What::Own(A::UPDATE_POD_LABEL, near("me")), true, "labels"),
         ("PodTopologySpread", spread(), What::Own(A::UPDATE_POD_LABEL, me("db")), true, "counts otherwise"),
         ("PodTopologySpread", me("x"), What::Own(A::UPDATE_POD_LABEL, me("db")), false, "counts as before"),
+        ("PodTopologySpread", honoring_taints(), toleration(honoring_taints()), true, "more nodes count"),
+        ("PodTopologySpread", spread(), toleration(spread()), false, "taints do not matter"),
     ];
     for (plugin, waiting, what, expected, name) in rows {
         assert_eq!(helps(plugin, &waiting, what), expected, "{plugin}: {name}");

@@ -4,6 +4,7 @@
 use super::volumes::is_named_claim_of;
 use super::{Action, EventResource, Registration, pods};
 use crate::class::PodClass;
+use crate::class::volumes::Disk;
 use crate::input::VolumeSourceInput;
 use crate::queue::event::Event;
 use crate::world::World;
@@ -17,27 +18,16 @@ pub(super) const EVENTS: &[Registration] = &[
 fn after_pod_delete(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((Some(gone), _)) = pods(event) else { return true };
     let gone = world.class(gone.class);
+    let conflicts = |disk: &Disk| gone.volumes.disks.iter().any(|other| disk.conflicts_with(other));
+    let shares = |claim: &str| named_claims(gone).any(|other| claim == other);
     gone.namespace == class.namespace
-        && class
-            .input
-            .volumes
-            .iter()
-            .any(|volume| gone.input.volumes.iter().any(|other| is_shared(&volume.source, &other.source)))
+        && (class.volumes.disks.iter().any(conflicts) || named_claims(class).any(shares))
 }
 
-/// Both speak of one claim or disk. Whether both only read is not asked: one needless attempt.
-fn is_shared(one: &VolumeSourceInput, other: &VolumeSourceInput) -> bool {
-    use VolumeSourceInput::{AwsElasticBlockStore, Claim, GcePersistentDisk, Iscsi, Rbd};
-    match (one, other) {
-        (Claim { claim_name, .. }, Claim { claim_name: same, .. }) => claim_name == same,
-        (GcePersistentDisk { pd_name, .. }, GcePersistentDisk { pd_name: same, .. }) => pd_name == same,
-        (AwsElasticBlockStore { volume_id, .. }, AwsElasticBlockStore { volume_id: same, .. }) => {
-            volume_id == same
-        }
-        (Iscsi { iqn, .. }, Iscsi { iqn: same, .. }) => iqn == same,
-        (Rbd { pool, image, .. }, Rbd { pool: same_pool, image: same_image, .. }) => {
-            pool == same_pool && image == same_image
-        }
-        _ => false,
-    }
+/// Whether a claim is for one pod alone is not looked up, as upstream does not.
+fn named_claims(class: &PodClass) -> impl Iterator<Item = &str> {
+    class.input.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSourceInput::Claim { claim_name, .. } => Some(claim_name.as_str()),
+        _ => None,
+    })
 }
