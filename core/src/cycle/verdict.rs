@@ -92,15 +92,15 @@ impl<'a> Question<'a> {
         first.flatten().or_else(|| self.rejections(world, row).next())
     }
 
-    /// Everybody who rejects a row: with the nominated pods, then those who do only without them.
+    /// Who rejects a row first, then who does with all filters up to that one left out, and so on.
+    /// Without the nominated pods nobody is asked who stands before one that rejects with them.
     pub(crate) fn all_rejections(self, world: &mut World, row: usize) -> Vec<FirstRejection> {
         let with = self.with_nominated(world, row, |world| self.rejections(world, row).collect());
         let mut found: Vec<FirstRejection> = with.unwrap_or_default();
-        for rejection in self.rejections(world, row) {
-            if found.iter().all(|known| known.plugin != rejection.plugin) {
-                found.push(rejection);
-            }
-        }
+        let filters = self.profile.filters();
+        let place = |plugin: PluginIndex| filters.iter().position(|&filter| filter == plugin);
+        let last = found.last().and_then(|last| place(last.plugin));
+        found.extend(self.rejections(world, row).filter(|it| place(it.plugin) > last));
         found
     }
 

@@ -233,21 +233,14 @@ fn explanations_equal_naive() {
     });
 }
 
-/// Who rejects a node: with the pods nominated to it, then those that do so only without them.
+/// Who rejects a node first, then who does with all plugins up to that one left out, and so on.
 fn rejecting(search: &schedule::Search<'_>, node: &naive::NaiveNode) -> Vec<&'static str> {
-    let schedule::Search { profile, cluster, pod, skip, state } = search;
-    let all = |state: &schedule::FilterState, node: &naive::NaiveNode| -> Vec<&'static str> {
-        let verdicts = schedule::all_rejections(profile, cluster, pod, state, node, skip);
-        verdicts.iter().map(|verdict| verdict.plugin).collect()
-    };
-    let (mut full_state, mut full_node) = (state.clone(), node.clone());
-    let nominated = naive::nominated::nominated_before(cluster, pod, &node.input.name);
-    nominated.iter().for_each(|other| full_state.add_pod(pod, &mut full_node, other));
-    let mut plugins = if nominated.is_empty() { Vec::new() } else { all(&full_state, &full_node) };
-    for plugin in all(state, node) {
-        if !plugins.contains(&plugin) {
-            plugins.push(plugin);
-        }
+    let mut left: &[&'static str] = &search.profile.filter_plugins;
+    let mut plugins = Vec::new();
+    while let Some(verdict) = naive::nominated::first_rejection(search, &search.state, node, left) {
+        let place = left.iter().position(|plugin| *plugin == verdict.plugin);
+        left = &left[place.expect("one that is left rejects") + 1..];
+        plugins.push(verdict.plugin);
     }
     plugins
 }
