@@ -5,6 +5,8 @@ mod bad_input;
 mod comparer;
 mod effects;
 mod exact;
+mod recombined;
+mod recorder;
 
 use std::path::{Path, PathBuf};
 
