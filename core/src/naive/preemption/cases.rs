@@ -261,6 +261,8 @@ fn choice_cases() -> Vec<Case> {
         case("the lower of the highest priorities", &["a", "b"], w("10", 10), &[("p", "a", w("4", 6)), ("q", "b", w("4", 5)), ("r", "b", w("4", 5))]).finds(&[("a", &["p"], 0), ("b", &["q", "r"], 0)], &["b"]),
         case("the lower sum of priorities", &["a", "b"], w("10", 10), &[("p1", "a", w("4", 5)), ("p2", "a", w("4", 3)), ("q1", "b", w("4", 5)), ("q2", "b", w("4", 4))]).finds(&[("a", &["p1", "p2"], 0), ("b", &["q1", "q2"], 0)], &["a"]),
         case("more pods sum up to more, however low", &["a", "b"], w("10", 10), &[("p1", "a", w("4", -5)), ("q1", "b", w("4", -5)), ("q2", "b", w("4", -9))]).finds(&[("a", &["p1"], 0), ("b", &["q1", "q2"], 0)], &["a"]),
+        // The lowest of priorities adds nothing to the sum.
+        case("equal sums: the fewer pods", &["a", "b"], w("10", 10), &[("q1", "b", w("4", 5)), ("p1", "a", w("4", 5)), ("p2", "a", w("4", i32::MIN))]).finds(&[("a", &["p1", "p2"], 0), ("b", &["q1"], 0)], &["b"]),
         case("the earliest of the most important decides, the latest wins", &["a", "b"], w("10", 10), &[("p1", "a", w("4", 5)), ("q2", "b", w("4", 3)), ("q1", "b", w("4", 5)), ("p2", "a", w("4", 3))]).finds(&[("a", &["p1", "p2"], 0), ("b", &["q1", "q2"], 0)], &["b"]),
         case("only so many candidates", &["a", "b", "c", "d", "e"], w("8", 10), &[("pa", "a", w("4", 0)), ("pb", "b", w("4", 0)), ("pc", "c", w("4", 0)), ("pd", "d", w("4", 0)), ("pe", "e", w("4", 0))]).finding(40, 1, 4).finds(&[("a", &["pa"], 0), ("e", &["pe"], 0)], &["e"]),
         case("at least so many candidates", &["a", "b", "c"], w("8", 10), &[("pa", "a", w("4", 0)), ("pb", "b", w("4", 0)), ("pc", "c", w("4", 0))]).finding(1, 2, 0).finds(&[("a", &["pa"], 0), ("b", &["pb"], 0)], &["b"]),

@@ -221,3 +221,28 @@ impl ScorePlugin for VolumeBinding {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_of_its_own_scores_every_class_and_takes_the_mean() {
+        let plugin = VolumeBinding::with_shape(vec![(50, 0), (80, 100), (100, 50)]);
+        let score = |uses: &[(i64, i64)]| {
+            let of_class = |(at, &(requested, capacity)): (usize, &(i64, i64))| StorageUse {
+                class: Symbol(u32::try_from(at).expect("few classes")),
+                requested,
+                capacity,
+            };
+            plugin.score_of(&uses.iter().enumerate().map(of_class).collect::<Vec<_>>())
+        };
+        assert_eq!(score(&[]), 0, "nothing to compare");
+        assert_eq!(score(&[(30, 100)]), 0, "before the first point");
+        assert_eq!(score(&[(80, 100)]), 100, "on a point");
+        assert_eq!(score(&[(90, 100)]), 75, "between two points");
+        assert_eq!(score(&[(150, 100)]), 50, "more than there is counts as all of it");
+        assert_eq!(score(&[(1, 0)]), 50, "and so does anything of nothing");
+        assert_eq!(score(&[(30, 100), (90, 100)]), 38, "a half is rounded up");
+    }
+}
