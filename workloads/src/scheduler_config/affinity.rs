@@ -115,8 +115,8 @@ fn expression_rule(requirement: &RequirementInput) -> Wrong {
             Some(("values", "Exists and DoesNotExist take no values"))
         }
         "Gt" | "Lt" => match values {
-            [one] if one.parse::<i64>().is_ok() => None,
-            _ => Some(("values", "Gt and Lt need exactly one integer")),
+            [one] if one.parse::<i64>().is_ok() && is_label_value(one) => None,
+            _ => Some(("values", "Gt and Lt need exactly one integer, without a sign")),
         },
         "In" | "NotIn" | "Exists" | "DoesNotExist" => None,
         _ => Some(("operator", "write In, NotIn, Exists, DoesNotExist, Gt or Lt")),

@@ -2,6 +2,8 @@
 //!
 //! Upstream: types_pluginargs.go, defaults.go, validation_pluginargs.go.
 
+use std::time::Duration;
+
 use schedlab_core::framework::args::{
     ArgValue, DefaultPreemptionArgs, Defaulting, InterPodAffinityArgs, NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs, PodTopologySpreadArgs,
@@ -54,6 +56,11 @@ pub(super) fn read(entry: &Fields<'_>, plugin: &str) -> Result<PluginArgs, Schem
         "DefaultPreemption" => {
             let allowed = &["apiVersion", "kind", "minCandidateNodesPercentage", "minCandidateNodesAbsolute"];
             PluginArgs::DefaultPreemption(preemption(&open("DefaultPreemptionArgs", allowed)?)?)
+        }
+        "DynamicResources" => {
+            let allowed = &["apiVersion", "kind", "filterTimeout", "bindingTimeout"];
+            check_dynamic_resources(&open("DynamicResourcesArgs", allowed)?)?;
+            PluginArgs::Other(plain(node))
         }
         _ => PluginArgs::Other(plain(node)),
     })
@@ -255,6 +262,17 @@ fn preemption(fields: &Fields<'_>) -> Result<DefaultPreemptionArgs, SchemaError>
         return Err(fields.bad_value("minCandidateNodesAbsolute", absolute, rule));
     }
     Ok(args)
+}
+
+/// The plugin is not built, but files that have its arguments are read.
+fn check_dynamic_resources(fields: &Fields<'_>) -> Result<(), SchemaError> {
+    fields.duration("filterTimeout")?;
+    let binding = fields.duration("bindingTimeout")?;
+    if binding.is_some_and(|timeout| timeout < Duration::from_secs(1)) {
+        let written = fields.string("bindingTimeout")?.unwrap_or_default();
+        return Err(fields.bad_value("bindingTimeout", written, "write 1s or more"));
+    }
+    Ok(())
 }
 
 /// Arguments of a plugin that is not upstream's, as they stand.

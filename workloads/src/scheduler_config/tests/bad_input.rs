@@ -234,6 +234,13 @@ fn bad_arguments_say_where_and_what_to_write() {
         ),
         (
             "NodeAffinity",
+            "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: k, operator: Lt, values: ['-5']}]}]}}}",
+            "`values: [-5]`",
+        ),
+        ("DynamicResources", "{bindingTimeout: 500ms}", "`bindingTimeout: 500ms`"),
+        ("DynamicResources", "{bindTimeout: 5s}", "unknown field `bindTimeout`"),
+        (
+            "NodeAffinity",
             "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: 'a b', operator: Exists}]}]}}}",
             "`key: a b`",
         ),
