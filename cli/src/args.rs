@@ -288,6 +288,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) pod_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
+    /// Feature gates, as A=true,B=false; they win over a workload's
+    #[arg(long, value_name = "LIST", default_value = "")]
+    pub(crate) feature_gates: String,
     /// The op of the workload, from 0, before which to ask [default: the measured createPods]
     #[arg(long, value_name = "N")]
     pub(crate) op: Option<usize>,

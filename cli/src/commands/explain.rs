@@ -1,5 +1,6 @@
 //! `schedlab explain`: every node's verdict and scores for one pod, and the choice.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -12,10 +13,12 @@ use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings}
 use schedlab_workloads::explain::{
     NodeReport, Order, Report, Subject, View, Workload, from_workload, read_manifests, read_pod,
 };
+use schedlab_workloads::gates::scheduler_gates;
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
 
 use super::explain_text::{Shown, text};
+use super::run::{check_gates, parse_gates};
 use super::select;
 use crate::Exit;
 use crate::args::{ExplainArgs, OutputFormat};
@@ -25,7 +28,9 @@ use crate::progress::{complain, say};
 const DEFAULT_LIMIT: usize = 10;
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit> {
-    let mut subject = if args.cluster.is_empty() { workload(args)? } else { manifests(args)? };
+    let gates = parse_gates(&args.feature_gates)?;
+    check_gates(&gates)?;
+    let mut subject = if args.cluster.is_empty() { workload(args, gates)? } else { manifests(args, &gates)? };
     let report = subject.explain();
     let view = view(args)?.checked(&report)?;
     let nodes = view.select(&report);
@@ -72,18 +77,19 @@ fn view(args: &ExplainArgs) -> Result<View> {
     Ok(View { nodes, rejected_by: args.rejected_by.clone(), feasible: args.feasible, order })
 }
 
-fn manifests(args: &ExplainArgs) -> Result<Subject> {
+fn manifests(args: &ExplainArgs, gates: &BTreeMap<String, bool>) -> Result<Subject> {
+    let gates = scheduler_gates(gates).context("--feature-gates")?;
     let manifests = read_manifests(&args.cluster)?;
     let source = args.cluster.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let source = if source == "-" { "standard input".to_owned() } else { source };
     match (&args.pod, &args.pod_file) {
-        (Some(name), _) => Ok(Subject::from_manifests(manifests, name, &source)?),
-        (None, Some(file)) => Ok(Subject::new(manifests, (file.clone(), read_pod(file)?), &source)?),
+        (Some(name), _) => Ok(Subject::from_manifests(manifests, name, &source, gates)?),
+        (None, Some(file)) => Ok(Subject::new(manifests, (file.clone(), read_pod(file)?), &source, gates)?),
         (None, None) => bail!("which pod? name one with --pod NAMESPACE/NAME, or give --pod-file FILE"),
     }
 }
 
-fn workload(args: &ExplainArgs) -> Result<Subject> {
+fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject> {
     if let Some(name) = &args.pod {
         bail!(
             "--pod {name} needs --cluster; with a workload the pod is the first one of the op's template, or --pod-file"
@@ -95,7 +101,9 @@ fn workload(args: &ExplainArgs) -> Result<Subject> {
         );
     }
     let selected = select::workloads(&args.select, None)?;
-    let workload = the_one(&selected)?;
+    let mut workload = the_one(&selected)?.clone();
+    workload.feature_gates.extend(gates);
+    let workload = &workload;
     runnable(workload, SUPPORTED_OPCODES)
         .map_err(|reason| anyhow::anyhow!("{}: cannot run: {reason}", workload.full_name))?;
     let pod = match &args.pod_file {

@@ -225,7 +225,7 @@ fn run_header(
 }
 
 /// `A=true,B=false`.
-fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
+pub(super) fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
     let mut gates = BTreeMap::new();
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         let Some((name, value)) = item.split_once('=') else {
@@ -252,7 +252,7 @@ fn parse_gates(text: &str) -> Result<BTreeMap<String, bool>> {
 
 /// Names that nobody knows are found out before the first workload runs. Whether gates go together
 /// is not: a workload may set what one of these needs.
-fn check_gates(gates: &BTreeMap<String, bool>) -> Result<()> {
+pub(super) fn check_gates(gates: &BTreeMap<String, bool>) -> Result<()> {
     for (name, &is_on) in gates {
         let alone = BTreeMap::from([(name.clone(), is_on)]);
         if let Err(error @ GatesError::Unknown { .. }) = scheduler_gates(&alone) {

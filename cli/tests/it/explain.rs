@@ -241,3 +241,16 @@ fn bad_questions_are_refused_with_a_place_and_a_way_out() {
         }
     }
 }
+
+#[test]
+fn gates_are_read_as_run_reads_them() {
+    let explain = |gates: &str| {
+        let args = ["explain", "--cluster", "cluster.yaml", "--pod", "shop/web", "--feature-gates", gates];
+        schedlab_in(&folder(), &args)
+    };
+    explain("NodeAffinityRequiredDuringExecution=true").ends_with(0).says("chosen: big with");
+    explain("SchedulerAsyncAPICall=true")
+        .ends_with(2)
+        .complains("unknown feature gate `SchedulerAsyncAPICall`");
+    explain("SchedulerPreEnqueuePodStatus=true").ends_with(2).complains("needs SchedulerAsyncAPICalls");
+}

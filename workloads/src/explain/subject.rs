@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Node, Pod, PodStatus};
 use schedlab_cluster::api::{Api, EventKind, GenericObject, NodeEntry, Object, WatchEvent, WatchedObject};
-use schedlab_cluster::convert::node_input;
+use schedlab_cluster::convert::{EXECUTION_AFFINITY, node_input};
 use schedlab_cluster::defaults::default_node;
 use schedlab_cluster::runtime::Bridge;
 use schedlab_cluster::{ApiError, EmbeddedCluster};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::ids::ClassId;
 use schedlab_core::input::PodInput;
-use schedlab_core::scheduler::Scheduler;
+use schedlab_core::scheduler::{FeatureGates, Scheduler};
 
 use super::error::ExplainError;
 use super::manifests::Manifest;
@@ -38,6 +38,7 @@ impl Subject {
         mut manifests: Vec<Manifest>,
         wanted: &str,
         source: &str,
+        gates: FeatureGates,
     ) -> Result<Subject, ExplainError> {
         let (namespace, name) = wanted.split_once('/').unwrap_or(("default", wanted));
         let is_wanted = |manifest: &Manifest| {
@@ -51,7 +52,7 @@ impl Subject {
         };
         let manifest = manifests.remove(at);
         let pod = *manifest.object.into_pod().expect("only pods are wanted");
-        Subject::new(manifests, (manifest.path, pod), source)
+        Subject::new(manifests, (manifest.path, pod), source, gates)
     }
 
     /// Asks about a pod that is not in the cluster. One of the same name that is, is left out.
@@ -59,6 +60,7 @@ impl Subject {
         mut manifests: Vec<Manifest>,
         (path, pod): (std::path::PathBuf, Pod),
         source: &str,
+        gates: FeatureGates,
     ) -> Result<Subject, ExplainError> {
         let namespace_of = |pod: &Pod| pod.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let key = (namespace_of(&pod), pod.metadata.name.clone());
@@ -68,7 +70,7 @@ impl Subject {
             }
             _ => true,
         });
-        let mut loader = Loader::new()?;
+        let mut loader = Loader::new(gates);
         loader.load(manifests)?;
         if loader.node_count == 0 {
             return Err(ExplainError::NoNodes { from: source.to_owned() });
@@ -132,13 +134,19 @@ struct Loader {
 }
 
 impl Loader {
-    fn new() -> Result<Loader, ExplainError> {
-        Ok(Loader {
-            cluster: EmbeddedCluster::new(Arc::new(|| NOW_NS)),
+    /// Of the gates, those that change what the API keeps of a pod matter: no pod waits here, and
+    /// no call is made.
+    fn new(gates: FeatureGates) -> Loader {
+        let cluster = EmbeddedCluster::new(Arc::new(|| NOW_NS));
+        if gates.node_affinity_required_during_execution {
+            cluster.keep_execution_affinity();
+        }
+        Loader {
+            cluster,
             scheduler: Scheduler::new(EngineSettings::default(), 0),
             bridge: Bridge::default(),
             node_count: 0,
-        })
+        }
     }
 
     fn load(&mut self, manifests: Vec<Manifest>) -> Result<(), ExplainError> {
@@ -249,7 +257,9 @@ impl Loader {
     fn prepare(&self, pod: &mut Pod) -> Result<String, ApiError> {
         pod.metadata.resource_version = None;
         pod.metadata.managed_fields = None;
-        pod.metadata.annotations = None;
+        if let Some(annotations) = &mut pod.metadata.annotations {
+            annotations.retain(|key, _| key == EXECUTION_AFFINITY);
+        }
         pod.metadata.uid = None;
         let spec = pod.spec.get_or_insert_default();
         if spec.priority.is_some() {

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
 use schedlab_cluster::api::Object;
+use schedlab_cluster::convert::lift_execution_affinity;
+use schedlab_core::scheduler::FeatureGates;
 use serde_json::{Value, json};
 
 use super::*;
@@ -25,7 +27,28 @@ fn containers(cpu: &str) -> Value {
 }
 
 fn report(manifests: Vec<Manifest>) -> Report {
-    Subject::from_manifests(manifests, "web", "cluster.yaml").unwrap().explain()
+    report_with(manifests, FeatureGates::default())
+}
+
+fn report_with(manifests: Vec<Manifest>, gates: FeatureGates) -> Report {
+    Subject::from_manifests(manifests, "web", "cluster.yaml", gates).unwrap().explain()
+}
+
+#[test]
+fn what_must_hold_during_execution_counts_where_its_gate_is_on() {
+    let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]});
+    let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingRequiredDuringExecution": terms}});
+    let mut web = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "annotations": {"other": "kept out"}},
+        "spec": {"containers": containers("1"), "affinity": affinity},
+    });
+    lift_execution_affinity(&mut web).unwrap();
+    let manifests = || vec![node("a", "2"), manifest(web.clone())];
+    assert_eq!(report(manifests()).chosen.unwrap().node, "a", "the API forgets the field");
+    let gates = FeatureGates { node_affinity_required_during_execution: true, ..FeatureGates::default() };
+    let answer = report_with(manifests(), gates);
+    assert!(answer.chosen.is_none());
+    assert_eq!(answer.rejected_first[0].plugin, "NodeAffinity");
 }
 
 #[test]
