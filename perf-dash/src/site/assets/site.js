@@ -293,20 +293,23 @@ const schedlab = (() => {
     };
     const [low, high] = noiseBand(data, runs);
     const hasOurs = runs.some((run, at) => run.source === "schedlab" && data.run.includes(at));
+    // An import's latencies are of other work: a line through both would be no line.
+    const mine = (values) => only(values, hasOurs ? "schedlab" : "kube-scheduler");
     draw({ id: "rate", x, xText, pick, height: 300, series: [
       { name: "low", values: low, band: "low", unit: "rate", colour: "--s1" },
       { name: "high", values: high, band: "high", unit: "rate", colour: "--s1" },
       { name: "schedlab", values: only(data.rate, "schedlab"), unit: "rate", colour: "--s1" },
       { name: "kube-scheduler", values: only(data.rate, "kube-scheduler"), unit: "rate", colour: "--s2", shown: !hasOurs },
-      { name: "window p50", values: data.p50, unit: "rate", colour: "--s3", shown: false },
+      { name: "window p50", values: mine(data.p50), unit: "rate", colour: "--s3", shown: false },
       { name: "threshold", values: data.threshold, unit: "rate", colour: "--s5", dash: [4, 4] },
     ] });
     draw({ id: "latency", x, xText, pick, log: true, series: [
-      { name: "end to end p50", values: data.e2e50, unit: "us", colour: "--s3" },
-      { name: "end to end p90", values: data.e2e90, unit: "us", colour: "--s4" },
-      { name: "end to end p99", values: data.e2e99, unit: "us", colour: "--s2" },
-      { name: "cycle mean", values: data.cycle, unit: "us", colour: "--s1" },
-      { name: "cycle p99", values: data.cycle99, unit: "us", colour: "--s6", shown: false },
+      { name: "end to end p50", values: mine(data.e2e50), unit: "us", colour: "--s3" },
+      { name: "end to end p90", values: mine(data.e2e90), unit: "us", colour: "--s4" },
+      { name: "end to end p99", values: mine(data.e2e99), unit: "us", colour: "--s2" },
+      { name: "cycle mean", values: mine(data.cycle), unit: "us", colour: "--s1" },
+      { name: "cycle p99", values: mine(data.cycle99), unit: "us", colour: "--s6", shown: false },
+      ...(hasOurs ? [{ name: "kube-scheduler, cycle mean", values: only(data.cycle, "kube-scheduler"), unit: "us", colour: "--s5", shown: false }] : []),
     ] });
     draw({ id: "memory", x, xText, pick, series: [
       { name: "per node", values: data.node, unit: "bytes", colour: "--s1" },
@@ -379,15 +382,17 @@ const schedlab = (() => {
     const byId = new Map(runs.map((run) => [run.id, run]));
     const fill = (a, b) => {
       const before = new Map(b && a ? a.map((row) => [row[0], row]) : []);
+      const [one, other] = [byId.get(pickA.value), byId.get(pickB.value)];
+      const isSameWork = one.source === other.source;
       const body = $("#compared").tBodies[0];
       body.replaceChildren();
       const counts = { better: 0, worse: 0, unchanged: 0, inconclusive: 0 };
-      const symbols = { better: "▲", worse: "▼", unchanged: "=", inconclusive: "?" };
+      const symbols = { better: "▲", worse: "▼", unchanged: "=", inconclusive: "?", "other work": "≠" };
       b.forEach((head) => {
         const base = before.get(head[0]);
         if (!base) return;
         const [fence, ratio] = [head[2], base[3] && head[3] ? head[3] / base[3] : null];
-        const verdict = ratio === null || !fence || fence > 1 ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
+        const verdict = !isSameWork ? "other work" : ratio === null || !fence || fence > 1 ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
         counts[verdict] += 1;
         const row = body.insertRow();
         const name = make("th", undefined, { scope: "row" });
@@ -404,11 +409,10 @@ const schedlab = (() => {
         both(5, units.us);
         both(6, units.plain);
       });
-      $("#compare-verdict").textContent = `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive.`;
-      const [one, other] = [byId.get(pickA.value), byId.get(pickB.value)];
+      $("#compare-verdict").textContent = !isSameWork ? `${body.rows.length} workloads in both, of other work: no verdict.` : `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive.`;
       const notes = [];
       if (one.machine !== other.machine) notes.push(`The machines differ: ${one.machine || "unknown"} and ${other.machine || "unknown"}.`);
-      if (one.source !== other.source) notes.push("One is schedlab, the other kube-scheduler with its API server: the numbers cover different work.");
+      if (!isSameWork) notes.push("One is schedlab, the other kube-scheduler with its API server: the numbers cover different work.");
       $("#compare-note").textContent = notes.join(" ");
     };
     const show = () => {
@@ -420,8 +424,11 @@ const schedlab = (() => {
     const fromAddress = () => {
       const wanted = new URLSearchParams(location.hash.slice(1));
       const [a, b] = [wanted.get("a"), wanted.get("b")];
-      pickB.value = byId.has(b) ? b : runs.length ? runs[runs.length - 1].id : "";
-      pickA.value = byId.has(a) ? a : runs.length > 1 ? runs[runs.length - 2].id : pickB.value;
+      // The last two of schedlab's own; of whatever there is, when there are none.
+      const ours = runs.filter((run) => run.source === "schedlab");
+      const [previous, latest] = (ours.length ? ours : runs).slice(-2);
+      pickB.value = byId.has(b) ? b : (latest || previous || { id: "" }).id;
+      pickA.value = byId.has(a) ? a : (previous || { id: "" }).id;
       if (runs.length) show();
     };
     pickA.addEventListener("change", show);
