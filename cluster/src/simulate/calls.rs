@@ -8,7 +8,8 @@ use schedlab_core::scheduler::{ConditionChange, NominatedNodeMiss};
 
 use super::actor::kind_of;
 use super::faults::CallFault;
-use super::run::{Item, Simulation};
+use super::item::Item;
+use super::run::Simulation;
 use super::violation::Invariant;
 use crate::api::{Nomination, PodRow};
 use crate::runtime::virtual_time::{Effect, ReadyCall};

@@ -7,8 +7,8 @@ use schedlab_core::queue::QueuePlace;
 use schedlab_core::scheduler::Standing;
 
 use super::actor::Actor;
-use super::judge::{Placed, Rule};
-use super::run::{Simulation, node_shapes};
+use super::judge::{Placed, Rule, node_shapes};
+use super::run::Simulation;
 use super::scenario::NODES_MAX;
 use super::shape::{Hold, PodShape};
 use super::violation::Invariant;

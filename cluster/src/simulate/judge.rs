@@ -1,7 +1,11 @@
 //! Whether a pod may go to a node, in a few plain rules over shapes. It shares no code with the
 //! engine: what both say is compared at every decision.
 
+use rustc_hash::FxHashMap;
+
+use super::scenario::NODES_MAX;
 use super::shape::{Domain, NodeShape, PodShape};
+use super::truth::Objects;
 
 /// A pod that is on a node.
 #[derive(Clone, Copy, Debug)]
@@ -134,5 +138,17 @@ impl View {
         let least = counts.iter().flatten().min().copied().unwrap_or(0);
         let count = counts[usize::from(here)].unwrap_or(0);
         count < least + u32::from(skew)
+    }
+}
+
+/// The nodes of a view, by number.
+pub(super) fn node_shapes(
+    objects: &Objects,
+    shapes: &FxHashMap<u64, NodeShape>,
+    into: &mut Vec<Option<NodeShape>>,
+) {
+    into.resize(usize::from(NODES_MAX), None);
+    for (&number, entry) in &objects.nodes {
+        into[usize::from(number)] = shapes.get(&entry.resource_version).copied();
     }
 }

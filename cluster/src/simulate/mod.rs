@@ -11,8 +11,9 @@
 //! stays pending for ever, and is found.
 //!
 //! - `scenario`, `shape`, `faults`: what can be said of a cluster; `generate` makes it from a seed;
-//! - `run`: the agenda; `script` does what the script says, `calls` carries calls, `actor` is one
-//!   scheduler and what it was told, `plugins` make trouble at the extension points;
+//! - `run`: the agenda and its `item`s; `script` does what the script says, `watches` tell of it, `turn`
+//!   lets a scheduler try a pod, `calls` carries calls, `actor` is one scheduler and what it was told,
+//!   `plugins` make trouble at the extension points and `permits` between them;
 //! - `judge`, `check`, `oracle`, `violation`: what must hold;
 //! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
 
@@ -21,8 +22,10 @@ mod calls;
 mod check;
 pub mod faults;
 mod generate;
+mod item;
 mod judge;
 mod oracle;
+mod permits;
 mod plugins;
 mod run;
 pub mod scenario;
@@ -30,8 +33,11 @@ mod script;
 pub mod seeds;
 pub mod shape;
 mod shrink;
+mod trace;
 mod truth;
+mod turn;
 mod violation;
+mod watches;
 
 pub use generate::generate;
 pub use run::{Outcome, run, run_traced};

@@ -4,8 +4,9 @@ use schedlab_core::ids::PodUid;
 use serde_json::{Value, json};
 
 use super::actor::Actor;
-use super::faults::{Counted, Fault, Stream};
-use super::run::{Item, Simulation};
+use super::faults::{Counted, Fault};
+use super::item::Item;
+use super::run::Simulation;
 use super::scenario::{Action, Event, NodeNumber, PodHandle};
 use super::shape::{Hold, NodeShape, PodShape};
 use crate::api::{
@@ -248,39 +249,6 @@ impl Simulation<'_> {
             Fault::Disconnect { scheduler, stream, ms } => self.disconnect(scheduler, stream, ms),
             Fault::Restart { scheduler } => self.restart(scheduler),
         }
-    }
-
-    fn disconnect(&mut self, scheduler: u8, stream: Stream, ms: u32) {
-        let Some(actor) = self.actors.get_mut(usize::from(scheduler)) else { return };
-        let pipe = &mut actor.pipes[stream as usize];
-        if pipe.is_broken {
-            return;
-        }
-        pipe.queue.clear();
-        pipe.epoch += 1;
-        pipe.is_broken = true;
-        let epoch = pipe.epoch;
-        self.faults.note(Counted::Disconnect);
-        let item = Item::Relist { actor: scheduler, stream: stream as u8, epoch };
-        self.push(self.now_ns() + u64::from(ms) * MS, item);
-    }
-
-    pub(super) fn relist(&mut self, number: u8, stream: u8, epoch: u32) -> bool {
-        let now_ns = self.now_ns();
-        let actor = &mut self.actors[usize::from(number)];
-        let pipe = &mut actor.pipes[usize::from(stream)];
-        if pipe.epoch != epoch {
-            return false;
-        }
-        pipe.is_broken = false;
-        pipe.last_ns = now_ns;
-        pipe.stalled_until_ns = now_ns;
-        let mut events = Vec::new();
-        self.truth.relist(&actor.seen, Stream::ALL[usize::from(stream)], &mut events);
-        for event in events {
-            self.send(usize::from(number), event);
-        }
-        true
     }
 
     /// What the old scheduler had under way has reached the API or never will; the new one lists
