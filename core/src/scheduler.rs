@@ -570,4 +570,6 @@ mod preempt_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]
+mod superseded_tests;
+#[cfg(test)]
 mod tests;

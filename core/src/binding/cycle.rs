@@ -49,6 +49,8 @@ pub struct BindingCycle {
     pub class: ClassId,
     /// Where it goes.
     pub node: NodeId,
+    /// Another node that was held for it before.
+    pub left: Option<NodeId>,
     /// Whose it is.
     pub profile: ProfileNumber,
     /// PreBind plugins that have something to do.

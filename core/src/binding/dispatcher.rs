@@ -239,13 +239,29 @@ impl Dispatcher {
         !self.lanes.is_empty() && self.lanes.contains_key(&pod)
     }
 
-    /// Whether a nomination of a pod waits to be written. A binding makes it needless: the API will
-    /// never hear of it.
+    /// The patch of a pod that waits in line. A binding makes it needless: the API will never hear of it.
     #[must_use]
-    pub fn is_nomination_waiting(&self, pod: PodUid) -> bool {
-        let waiting = self.lanes.get(&pod).and_then(|lane| lane.waiting.as_ref());
-        let names = |call: &Call| matches!(&call.call, ApiCall::PatchStatus(patch) if matches!(patch.nomination, Nomination::Node(_)));
-        waiting.is_some_and(names)
+    pub(crate) fn waiting_patch(&self, pod: PodUid) -> Option<&StatusPatch> {
+        match &self.lanes.get(&pod)?.waiting.as_ref()?.call {
+            ApiCall::PatchStatus(patch) => Some(patch),
+            _ => None,
+        }
+    }
+
+    /// Whether a call waits in line and nobody has heard of it yet.
+    #[must_use]
+    pub fn is_waiting(&self, id: CallId) -> bool {
+        let lane = self.pod_of_call.get(&id).and_then(|pod| self.lanes.get(pod));
+        lane.and_then(|lane| lane.waiting.as_ref()).is_some_and(|call| call.id == id)
+    }
+
+    /// Whether a condition of a pod is on the books: to be written, or being written.
+    #[must_use]
+    pub(crate) fn has_condition_of(&self, pod: PodUid) -> bool {
+        let tells = |call: &Call| matches!(&call.call, ApiCall::PatchStatus(patch) if patch.pod == pod && patch.condition.is_some());
+        let lane = self.lanes.get(&pod);
+        let queued = lane.into_iter().flat_map(|lane| [&lane.on_the_way, &lane.waiting]).flatten();
+        queued.chain(self.direct.values()).any(tells)
     }
 
     /// Whether a call is on the books: it waits, is on its way, or is to be made again.

@@ -120,16 +120,22 @@ pub(crate) fn why_ineligible(
     if class.input.preemption == PreemptionPolicy::Never {
         return Some(NEVER);
     }
-    let node = pending.nominated?;
     if nominated.is_none_or(|code| code == Code::UnschedulableAndUnresolvable) {
         return None;
     }
-    let is_leaving = |pod: PodId| {
+    waits_for_victims(world, pending).then_some(VICTIMS_LEAVING)
+}
+
+/// Whether pods that were evicted for a pod, or for one like it, are still on their way out of its
+/// nominated node.
+pub(crate) fn waits_for_victims(world: &World, pending: Pending) -> bool {
+    let Some(node) = pending.nominated else { return false };
+    let priority = world.class(pending.class).priority;
+    world.pods().on_node(node).any(|pod| {
         let pod = world.pods().get(pod);
         let other = world.class(pod.class);
-        pod.is_preempted && other.is_terminating && other.priority < class.priority
-    };
-    world.pods().on_node(node).any(is_leaving).then_some(VICTIMS_LEAVING)
+        pod.is_preempted && other.is_terminating && other.priority < priority
+    })
 }
 
 /// The rows whose first rejection says that evictions might help.

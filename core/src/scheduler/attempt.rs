@@ -15,6 +15,7 @@ use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Ref
 use crate::ids::{NodeId, PodId};
 use crate::mutants::Mutant;
 use crate::pods::PodState;
+use crate::preemption::waits_for_victims;
 use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 
@@ -31,7 +32,14 @@ impl Scheduler {
         let parts = &self.parts[usize::from(profile.0)];
         let row = self.world.pods().get(pod);
         let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };
-        let step = match self.engine.decide(&mut self.world, &parts.profile, pending, probe) {
+        let mut decision = self.engine.decide(&mut self.world, &parts.profile, pending, probe);
+        if matches!(decision, Decision::NominatedMissed) && waits_for_victims(&self.world, pending) {
+            // The nomination is as good as it was, and giving it up would wake others that wait for the
+            // same victims: they and this pod would take turns until the victims are gone.
+            let elsewhere = Pending { nominated: None, ..pending };
+            decision = self.engine.decide(&mut self.world, &parts.profile, elsewhere, probe);
+        }
+        let step = match decision {
             Decision::Chosen(choice) => self.assume(pod, profile, choice),
             Decision::Unschedulable(diagnosis) => {
                 self.no_node_fits(pod, profile, &diagnosis);
@@ -65,7 +73,9 @@ impl Scheduler {
 
     fn assume(&mut self, pod: PodId, profile: ProfileNumber, choice: Choice) -> Step {
         let node = self.world.nodes().columns().id[choice.row];
-        let uid = self.world.pods().get(pod).uid;
+        let row = self.world.pods().get(pod);
+        let uid = row.uid;
+        let left = row.nominated().filter(|&nominated| nominated != node);
         // It holds its room by being there.
         if !self.settings.mutants.has(Mutant::BoundStillNominated) {
             self.world.clear_nomination(uid);
@@ -77,9 +87,10 @@ impl Scheduler {
         let parts = &self.parts[usize::from(profile.0)];
         let is_plain = parts.is_plain && !self.tracks_plain_pods && self.world.volumes_of(uid).is_none();
         if !is_plain || self.dispatcher.has_calls_of(uid) {
-            return self.begin_binding(pod, node, profile, choice);
+            return self.begin_binding(pod, (node, left), profile, choice);
         }
         self.queue.done(pod);
+        self.leave_room(pod, left);
         match self.ask_binders(pod, node, profile) {
             Ok(call) => {
                 self.dispatcher.bind_untracked(call);

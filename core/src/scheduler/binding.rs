@@ -3,6 +3,7 @@
 //!
 //! Upstream: schedule_one.go `prepareForBindingCycle`, `bindingCycle`, `handleBindingCycleError`.
 
+use super::conditions::UNSURE;
 use super::host::plugin_number;
 use super::{Announce, ApiCall, Scheduler, StatusPatch, Step};
 use crate::binding::{BindingCycle, CallFailure, CallId, DispatchMode, Stage};
@@ -31,7 +32,7 @@ impl Scheduler {
     pub(super) fn begin_binding(
         &mut self,
         pod: PodId,
-        node: NodeId,
+        (node, left): (NodeId, Option<NodeId>),
         profile: ProfileNumber,
         choice: Choice,
     ) -> Step {
@@ -54,6 +55,7 @@ impl Scheduler {
             pod,
             class,
             node,
+            left,
             profile,
             pre_binds,
             stage: Stage::Permit,
@@ -178,9 +180,11 @@ impl Scheduler {
         if self.bindings.is_held(uid) {
             return self.set_stage(uid, Stage::Permit);
         }
-        let Some(cycle) = self.bindings.get(uid) else { return };
+        let Some(cycle) = self.bindings.get_mut(uid) else { return };
+        let (pod, left) = (cycle.pod, cycle.left.take());
         // From here on no event can help or harm: either the pod is bound, or it failed.
-        self.queue.done(cycle.pod);
+        self.queue.done(pod);
+        self.leave_room(pod, left);
         self.pre_bind(uid, 0, PreBindProgress::Begin);
     }
 
@@ -226,9 +230,15 @@ impl Scheduler {
         match self.ask_binders(cycle.pod, cycle.node, cycle.profile) {
             Err((plugin, refusal)) => self.fail_binding(cycle.uid, plugin, &refusal),
             Ok(call) => {
-                if self.dispatcher.is_nomination_waiting(cycle.uid) {
+                if let Some(patch) = self.dispatcher.waiting_patch(cycle.uid) {
+                    // The binding takes its place: should that fail, the status says what it said.
                     let row = self.world.pods_mut().get_mut(cycle.pod);
-                    row.set_nominated(row.nominated_by_api());
+                    if patch.nomination != Nomination::Keep {
+                        row.set_nominated(row.nominated_by_api());
+                    }
+                    if patch.condition.is_some() {
+                        row.condition = UNSURE;
+                    }
                 }
                 let call = self.dispatcher.enqueue(call).expect("nothing is more urgent than a binding");
                 self.set_stage(cycle.uid, Stage::Binding(call));
@@ -354,13 +364,17 @@ impl Scheduler {
     }
 
     /// The watch says the pod is bound. If our own binding is on its way its answer ends the cycle;
-    /// otherwise somebody else was faster.
+    /// otherwise somebody else was faster, and a binding that waits in line is not made any more.
     pub(super) fn on_bound_while_binding(&mut self, uid: PodUid) {
-        let is_ours = self.bindings.get(uid).is_some_and(|cycle| matches!(cycle.stage, Stage::Binding(_)));
-        if !is_ours && let Some(cycle) = self.bindings.get(uid) {
-            self.queue.delete(cycle.pod);
-            self.abandon_binding(uid);
+        let Some(cycle) = self.bindings.get(uid) else { return };
+        let pod = cycle.pod;
+        match cycle.stage {
+            Stage::Binding(call) if !self.dispatcher.is_waiting(call) => return,
+            Stage::Binding(_) => self.dispatcher.forget(uid),
+            _ => {}
         }
+        self.queue.delete(pod);
+        self.abandon_binding(uid);
     }
 
     /// Permits and PreBind waits whose time is up.

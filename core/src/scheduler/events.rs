@@ -117,7 +117,8 @@ impl Scheduler {
         };
         let row = self.world.pods_mut().get_mut(pod);
         row.started_s = update.started_s.unwrap_or(i64::MAX);
-        row.is_preempted = update.is_preempted;
+        // Whoever evicts knows its victims: the event that tells of their leaving need not say why.
+        row.is_preempted |= update.is_preempted;
         let class = row.class;
         if self.world.class(class).is_terminating {
             self.victim_leaves(update.uid);
@@ -231,6 +232,9 @@ impl Scheduler {
         }
         self.dispatcher.forget(row.uid);
         self.note_nomination(pod, None);
+        if row.node().is_none() {
+            self.leave_room(pod, row.nominated().filter(|&nominated| nominated != node));
+        }
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
         self.move_to(pod, PodState::Bound);

@@ -107,16 +107,19 @@ impl Scheduler {
             Answered::Nothing => {}
             Answered::OthersAsked { preemptor } => self.evict_last(preemptor),
             Answered::Failed { preemptor } => self.try_again(preemptor),
-            // Differs: upstream waits for an event also when the victim was gone before it was asked
-            // to go, and the event had come while the preemptor was held back
-            // (kubernetes#141694).
-            Answered::Over { preemptor } if result.is_err() && known.is_none() && !is_silent => {
-                self.try_again(preemptor);
+            Answered::Over { preemptor } if is_silent && !is_staying(victim, &self.world) => {
+                self.preempting.end(preemptor);
             }
-            Answered::Over { preemptor } if is_staying(victim, &self.world) => {
+            // It will be seen to go, or to be gone.
+            Answered::Over { preemptor }
+                if is_staying(victim, &self.world) || known.is_some_and(|pod| self.is_on_a_node(pod)) =>
+            {
                 self.preempting.await_end(preemptor);
             }
-            Answered::Over { preemptor } => self.preempting.end(preemptor),
+            // Differs: upstream waits for an event also when the victim was gone before it was asked
+            // to go, and the event had come while the preemptor was held back
+            // (kubernetes#141694); or when its binding had failed, and no room comes free with it.
+            Answered::Over { preemptor } => self.try_again(preemptor),
         }
     }
 
@@ -137,6 +140,10 @@ impl Scheduler {
                 self.requests.push(Request::Activate { pod: preemptor });
             }
         }
+    }
+
+    fn is_on_a_node(&self, pod: PodId) -> bool {
+        self.world.pods().get(pod).node().is_some()
     }
 
     /// A preemption is over, and no event will wake the preemptor.

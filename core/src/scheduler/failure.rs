@@ -125,11 +125,15 @@ impl Scheduler {
     }
 
     /// A status could not be written: scheduling goes on as before, and the next time there is
-    /// something to say about the pod it is said again, the same or not.
+    /// something to say about the pod it is said again, the same or not. Unless something else was to
+    /// be said meanwhile: that replaces what got lost.
     pub(super) fn on_patch_failed(&mut self, patch: &StatusPatch) {
         let Some(pod) = self.world.pods().find(patch.pod).filter(|_| patch.condition.is_some()) else {
             return;
         };
+        if self.dispatcher.has_condition_of(patch.pod) {
+            return;
+        }
         self.world.pods_mut().get_mut(pod).condition = UNSURE;
     }
 }

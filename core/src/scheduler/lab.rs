@@ -88,6 +88,11 @@ impl Lab {
         self.scheduler.on_pod(update, self.now_ns);
     }
 
+    /// The watch says that a pod on a node is to go, and not why.
+    pub(super) fn leaving(&mut self, uid: u64, spec: PodInput, node: &str) {
+        self.observe(uid, PodInput { is_terminating: true, ..spec }, Some(node));
+    }
+
     /// The watch says that a pod is gone.
     pub(super) fn gone(&mut self, uid: u64) {
         self.scheduler.on_pod_removed(PodUid(uid), self.now_ns);

@@ -100,3 +100,73 @@ fn a_fresh_cycle_may_preempt() {
         preemption: found a potential placement for pod on node a, preempting 1 victims";
     assert_eq!(lab.run(), [missed, "2 x", preempts]);
 }
+
+/// Two nodes full of pods of low priority. Pod 7 evicts pod 1 from node b, which takes its time.
+fn lab_with_a_victim_that_lingers(miss: NominatedNodeMiss) -> Lab {
+    let mut lab = lab(FeatureGates::default(), miss);
+    lab.placed(2, pod("4", 1), "a");
+    lab.pod(7, pod("4", 5));
+    let calls = lab.run();
+    assert_eq!(calls[0], "1 x");
+    assert_eq!(lab.nomination(7), Some("b"));
+    lab.answer("1 x", Ok(()));
+    lab.answer_patches();
+    lab.nominated(7, Some("b"));
+    lab.leaving(1, pod("2", 0), "b");
+    lab
+}
+
+/// Upstream: default_preemption.go `PodEligibleToPreemptOthers`. Who evicts need not be told by the
+/// watch why a victim leaves.
+#[test]
+fn a_pod_whose_victims_are_leaving_evicts_nobody_elsewhere() {
+    let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::FallThrough);
+    lab.activate(7);
+    let why = "7: 0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to a terminating \
+        pod on the nominated node.";
+    assert_eq!(lab.run(), [why], "nobody is evicted, and the nomination stays");
+    lab.gone(1);
+    assert_eq!(lab.run(), ["7 -> b"]);
+}
+
+/// Two pods that wait for the same victims would wake each other, one giving its nomination up and
+/// taking it again after the other.
+#[test]
+fn a_miss_keeps_the_nomination_while_victims_are_leaving() {
+    let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
+    lab.activate(7);
+    let (step, _) = lab.step();
+    assert!(matches!(step, Step::Unschedulable { .. }), "{step:?}");
+    assert_eq!(lab.nomination(7), Some("b"), "it is as good as it was");
+    assert_eq!(lab.run(), [""; 0], "nobody is woken");
+    lab.gone(2);
+    assert_eq!(lab.run(), ["7 -> a"], "what comes free elsewhere is taken in the same cycle");
+}
+
+/// kubernetes#134859.
+#[test]
+fn a_pod_that_goes_elsewhere_frees_the_room_it_was_nominated_to() {
+    let gates = FeatureGates { try_nominated_node_first: false, ..FeatureGates::default() };
+    let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
+    let mut lab = Lab::new(settings, Vec::new(), &[("a", "2900m"), ("b", "4")]);
+    lab.placed(1, pod("1", 9), "b");
+    lab.pod(7, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("1", 5) });
+    lab.nominated(7, Some("b"));
+    lab.pod(8, pod("3", 5));
+    assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
+    lab.pod(7, pod("1", 5));
+    assert_eq!(lab.run(), ["7 -> a", "8 -> b"], "by its scores, and nothing else has happened");
+}
+
+/// The same, when somebody else binds it.
+#[test]
+fn a_pod_that_others_bind_elsewhere_frees_the_room_it_was_nominated_to() {
+    let mut lab = lab(FeatureGates::default(), NominatedNodeMiss::FallThrough);
+    lab.placed(2, pod("4", 9), "a");
+    lab.pod(7, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("2", 5) });
+    lab.nominated(7, Some("b"));
+    lab.pod(8, pod("2", 0));
+    assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
+    lab.placed(7, pod("2", 5), "gone");
+    assert_eq!(lab.run(), ["8 -> b"]);
+}

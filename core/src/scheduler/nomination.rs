@@ -39,6 +39,20 @@ impl Scheduler {
         }
     }
 
+    /// A pod goes elsewhere than to the node it was nominated to: those who had to leave room for it
+    /// there may have it. Not before the pod is out of the queue, or it would hear of it itself.
+    ///
+    /// Differs: upstream tells nobody when the pod is bound (kubernetes#134859); the flush helps.
+    pub(super) fn leave_room(&mut self, pod: PodId, left: Option<NodeId>) {
+        if left.is_none() {
+            return;
+        }
+        let before = PodFacts { nominated: left, node: None, ..self.facts(pod) };
+        let priority = self.world.class(before.class).priority;
+        let scope = Scope::UpToPriorityExcept(priority, before.uid);
+        self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+    }
+
     /// The one place where the nominator learns of a pod's nomination. A pod that is on a node holds
     /// its room by being there, and another scheduler's pods hold none against ours.
     pub(super) fn note_nomination(&mut self, pod: PodId, node: Option<NodeId>) {

@@ -43,12 +43,17 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let anti_terms = &class.input.pod_anti_affinity.required;
     let by_all = |pod: &PodClass| !terms.is_empty() && terms.iter().all(|term| selects(term, class, pod));
     let by_any = |pod: &PodClass| anti_terms.iter().any(|term| selects(term, class, pod));
+    // Differs: upstream does not look for it. The first pod of a group that wants to be together may go
+    // anywhere, so that the end of those it wanted to join helps one that is of the group itself.
+    let may_lead = |gone: &PodClass| by_all(gone) && by_all(class);
     match (old, new) {
-        (Some(old), Some(new)) => (!by_all(old) && by_all(new)) || (by_any(old) && !by_any(new)),
+        (Some(old), Some(new)) => {
+            (!by_all(old) && by_all(new)) || (by_any(old) && !by_any(new)) || (may_lead(old) && !by_all(new))
+        }
         (None, Some(new)) => by_all(new),
         (Some(old), None) => {
             let theirs = &old.input.pod_anti_affinity.required;
-            by_any(old) || theirs.iter().any(|term| selects(term, old, class))
+            by_any(old) || may_lead(old) || theirs.iter().any(|term| selects(term, old, class))
         }
         (None, None) => true,
     }
