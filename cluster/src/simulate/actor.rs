@@ -15,6 +15,7 @@ use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
+use super::carried::Carried;
 use super::faults::{CallFault, CallKind};
 use super::plugins::SharedBoard;
 use super::scenario::{NODES_MAX, NodeNumber, Setup};
@@ -70,8 +71,16 @@ pub(super) struct Record {
     pub(super) deletion: Option<(CallId, Option<PodUid>)>,
     /// A patch failed for good: its status may lack what the scheduler wrote.
     pub(super) patch_failed: bool,
-    /// How often it was held at Permit.
+    /// How often it was held at Permit by the plugin that makes up its mind.
     pub(super) permits: u32,
+    /// How often it was held at Permit by either plugin.
+    pub(super) waits: u32,
+    /// What its condition was to say last, in a number.
+    pub(super) said: Option<u64>,
+    /// Attempts since that was to be written.
+    pub(super) attempts_since: u32,
+    /// Its status was seen to name another node than before, and it was not tried since.
+    pub(super) is_newly_named: bool,
     /// Calls made for it.
     pub(super) calls: u32,
 }
@@ -86,6 +95,7 @@ pub(super) struct Actor {
     pub(super) board: SharedBoard,
     pub(super) pipes: [Pipe; 3],
     pub(super) seen: Objects,
+    pub(super) carried: Carried,
     pub(super) flights: FxHashMap<u32, Flight>,
     next_flight: u32,
     /// Calls of one pod are made one after the other: the first of the list is under way.
@@ -120,6 +130,7 @@ impl Actor {
             board,
             pipes: Default::default(),
             seen: Objects::default(),
+            carried: Carried::default(),
             flights: FxHashMap::default(),
             next_flight: 0,
             lanes: FxHashMap::default(),

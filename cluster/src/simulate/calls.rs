@@ -1,6 +1,9 @@
 //! The way of a call: from the scheduler through the client's limit to the API, and the answer's
 //! way back. Every call is judged when it is made: is it one that the KEPs allow?
 
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::ids::PodUid;
@@ -25,6 +28,7 @@ impl Simulation<'_> {
         self.actors[at].virtual_scheduler.take_calls(&self.api, &mut calls);
         if let Some(preemptor) = preemptor.filter(|_| !calls.is_empty()) {
             self.check_budgets(at, preemptor, &calls);
+            self.check_room_is_held(at, preemptor, &calls);
         }
         for call in calls.drain(..) {
             self.judge_call(at, &call, preemptor);
@@ -126,7 +130,11 @@ impl Simulation<'_> {
                 record.was_bound |= result.is_ok();
                 record.is_unsure |= is_unsure;
             }
-            Effect::Patch { .. } => record.patch_failed |= result.is_err() && is_over,
+            Effect::Patch { .. } if result.is_err() && is_over => {
+                record.patch_failed = true;
+                record.said = None;
+            }
+            Effect::Patch { .. } => {}
             Effect::Delete => record.deletion = None,
             Effect::Volumes(_) => {}
         }
@@ -159,7 +167,12 @@ impl Simulation<'_> {
         match &call.effect {
             Effect::Bind(_) => self.judge_binding(at, call.pod, call.id),
             Effect::Delete => self.judge_deletion(at, call.pod, call.id, preemptor),
-            Effect::Patch { nomination, .. } => self.judge_nomination(at, call.pod, *nomination),
+            Effect::Patch { nomination, condition } => {
+                self.judge_nomination(at, call.pod, *nomination);
+                if let Some(condition) = condition {
+                    self.judge_condition(at, call.pod, condition);
+                }
+            }
             Effect::Volumes(_) => {}
         }
     }
@@ -188,6 +201,29 @@ impl Simulation<'_> {
         {
             self.fail(Invariant::EffectsOnce, || {
                 format!("pod {} is deleted again for the same pod; call {} is on its way", pod.0, known.0)
+            });
+        }
+    }
+
+    /// What a pod's status says is not written again: one write for each thing that there is to say. Of
+    /// queued calls some are never made, as later ones replace them; those that are made say what was
+    /// wanted if the pod was tried once since and never had a node.
+    fn judge_condition(&mut self, at: usize, pod: PodUid, condition: &ConditionChange) {
+        let gates = &self.scenario.setup.gates;
+        let mut hasher = FxHasher::default();
+        match condition {
+            ConditionChange::Withdraw => {}
+            ConditionChange::False { reason, message, .. } => (reason, message).hash(&mut hasher),
+        }
+        let says = hasher.finish();
+        let record = self.actors[at].record(pod);
+        let known = record.said.replace(says);
+        let attempts = std::mem::take(&mut record.attempts_since);
+        let is_sure = !gates.scheduler_async_api_calls
+            || (attempts == 1 && record.chosen.is_none() && !gates.scheduler_pre_enqueue_pod_status);
+        if known == Some(says) && is_sure {
+            self.fail(Invariant::EffectsOnce, || {
+                format!("the status of pod {} is written although it says so already", pod.0)
             });
         }
     }

@@ -47,6 +47,7 @@ struct Features {
     gates: bool,
     claims: bool,
     permit: bool,
+    passes: bool,
     pre_bind: bool,
     budgets: bool,
     nominations: bool,
@@ -68,6 +69,7 @@ impl Features {
             gates: choices.chance(25),
             claims: choices.chance(20),
             permit: choices.chance(30),
+            passes: choices.chance(25),
             pre_bind: choices.chance(30),
             budgets: choices.chance(25),
             nominations: rivals && choices.chance(75),
@@ -105,7 +107,11 @@ fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup 
         gates,
         class_cache: if choices.chance(80) { ClassCache::On } else { ClassCache::Off },
         schedulers: 1 + u8::from(has_second),
-        has_plugins: features.permit || features.pre_bind || features.claims || choices.chance(10),
+        has_plugins: features.permit
+            || features.passes
+            || features.pre_bind
+            || features.claims
+            || choices.chance(10),
         watch: latency(choices),
         call: latency(choices),
         cycle_ns: choices.pick(&[1_000, 100_000, 100_000, 1_000_000, 5_000_000]),
@@ -170,6 +176,7 @@ fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape
             _ => Hold::None,
         },
         waits_at_permit: features.permit && choices.chance(50),
+        needs_pass: features.passes && choices.chance(50),
         pre_bind: match choices.below(5) {
             0 if features.pre_bind => PreBindWork::Call,
             1 if features.pre_bind => PreBindWork::Wait,
@@ -235,7 +242,7 @@ impl<'a> Writer<'a> {
                 self.add(Action::Settle);
             }
         }
-        if self.features.claims && self.choices.chance(70) {
+        if (self.features.claims || self.features.passes) && self.choices.chance(60) {
             self.add(Action::CreateClaim);
         }
         self.script
@@ -276,6 +283,12 @@ impl<'a> Writer<'a> {
         (!self.pods.is_empty()).then(|| self.choices.pick(&self.pods))
     }
 
+    /// One of the last, which is likely to wait.
+    fn recent_pod(&mut self) -> Option<PodHandle> {
+        let recent = &self.pods[self.pods.len().saturating_sub(6)..];
+        (!recent.is_empty()).then(|| self.choices.pick(recent))
+    }
+
     fn node(&mut self) -> NodeNumber {
         let at = self.choices.below(self.nodes.len());
         NodeNumber(u8::try_from(at).unwrap_or(u8::MAX))
@@ -287,12 +300,14 @@ impl<'a> Writer<'a> {
                 let shape = self.choices.below(self.shapes.len());
                 Some(Action::CreatePod(u8::try_from(shape).unwrap_or(u8::MAX)))
             }
-            45..=59 => self.pod().map(Action::DeletePod),
+            45..=56 => self.pod().map(Action::DeletePod),
+            57..=59 => self.recent_pod().map(Action::Activate),
             60..=62 => self.pod().map(Action::FinishPod),
             63..=68 if !self.gated.is_empty() => Some(Action::OpenGate(self.choices.pick(&self.gated))),
-            69..=74 => self.change_node(),
+            // Where nothing is gated, nodes change more.
+            63..=74 => self.change_node(),
             75..=77 => self.budget(),
-            78 if self.features.claims => Some(Action::CreateClaim),
+            78 if self.features.claims || self.features.passes => Some(Action::CreateClaim),
             79..=99 => self.trouble(),
             _ => None,
         }
@@ -316,8 +331,8 @@ impl<'a> Writer<'a> {
             return None;
         }
         let other = self.node_shape();
-        let shape = match self.choices.below(4) {
-            0 => NodeShape { cordoned: !old.cordoned, ..old },
+        let shape = match self.choices.below(5) {
+            0 | 4 => NodeShape { cordoned: !old.cordoned, ..old },
             1 => NodeShape { tainted: other.tainted, ..old },
             2 => NodeShape { zone: other.zone, ..old },
             _ => NodeShape { cpu_milli: other.cpu_milli, pods: other.pods, ..old },

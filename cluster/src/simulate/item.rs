@@ -25,6 +25,8 @@ pub(super) enum Item {
     CollectPod(PodUid),
     /// The Permit plugin makes up its mind.
     Permit { actor: u8, incarnation: u32, pod: PodUid },
+    /// A Permit plugin rejects a pod, if it is still the same wait.
+    Reject { actor: u8, incarnation: u32, pod: PodUid, plugin: &'static str, wait: u32 },
     /// A plugin wants a pod to be tried again.
     Activate { actor: u8, incarnation: u32, pod: PodUid },
 }
@@ -48,6 +50,7 @@ impl Item {
             Item::CollectPod(pod) => (8, pod.0, 0),
             Item::Permit { actor, pod, .. } => (9, u64::from(actor), pod.0),
             Item::Activate { actor, pod, .. } => (10, u64::from(actor), pod.0),
+            Item::Reject { actor, pod, .. } => (12, u64::from(actor), pod.0),
         }
     }
 

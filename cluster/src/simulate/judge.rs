@@ -1,11 +1,7 @@
 //! Whether a pod may go to a node, in a few plain rules over shapes. It shares no code with the
 //! engine: what both say is compared at every decision.
 
-use rustc_hash::FxHashMap;
-
-use super::scenario::NODES_MAX;
 use super::shape::{Domain, NodeShape, PodShape};
-use super::truth::Objects;
 
 /// A pod that is on a node.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +66,24 @@ impl View {
             (!self.is_spread(pod, number), Rule::Spread),
         ];
         rules.into_iter().find(|(is_broken, _)| *is_broken).map(|(_, rule)| rule)
+    }
+
+    /// Whether the node itself takes such pods, were there room.
+    pub(super) fn takes(&self, pod: &PodShape, number: u8) -> bool {
+        self.node(number).is_some_and(|node| {
+            !node.cordoned
+                && (!node.tainted || pod.tolerates)
+                && (pod.zone.is_none() || pod.zone == node.zone)
+        })
+    }
+
+    /// Whether the pod fits on the node when those of its pods are gone that do not stay. Pods of
+    /// other nodes are never evicted for it.
+    pub(super) fn helps(&self, pod: &PodShape, number: u8, stays: &impl Fn(&Placed) -> bool) -> bool {
+        let placed =
+            self.placed.iter().filter(|other| other.node != number || stays(other)).copied().collect();
+        let others = View { nodes: self.nodes.clone(), placed };
+        others.broken_rule(pod, number).is_none()
     }
 
     pub(super) fn has_room(&self, pod: &PodShape, number: u8, node: &NodeShape) -> bool {
@@ -141,14 +155,21 @@ impl View {
     }
 }
 
-/// The nodes of a view, by number.
-pub(super) fn node_shapes(
-    objects: &Objects,
-    shapes: &FxHashMap<u64, NodeShape>,
-    into: &mut Vec<Option<NodeShape>>,
-) {
-    into.resize(usize::from(NODES_MAX), None);
-    for (&number, entry) in &objects.nodes {
-        into[usize::from(number)] = shapes.get(&entry.resource_version).copied();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anti-affinity reaches beyond a node, evictions do not.
+    #[test]
+    fn evictions_help_on_their_own_node_only() {
+        let node =
+            NodeShape { cpu_milli: 1000, memory_mi: 64, pods: 5, zone: Some(0), ..NodeShape::default() };
+        let keeps_away = PodShape { app: 2, avoids: Some((1, Domain::Zone)), ..PodShape::default() };
+        let placed = vec![Placed { shape: keeps_away, node: 0, is_leaving: false }];
+        let view = View { nodes: vec![Some(node), Some(node)], placed };
+        let pod = PodShape { app: 1, priority: 5, ..PodShape::default() };
+        let stays = |other: &Placed| other.shape.priority >= pod.priority;
+        assert_eq!(view.broken_rule(&pod, 1), Some(Rule::AntiAffinity));
+        assert_eq!([0, 1].map(|number| view.helps(&pod, number, &stays)), [true, false]);
     }
 }

@@ -14,11 +14,12 @@
 //! - `run`: the agenda and its `item`s; `script` does what the script says, `watches` tell of it, `turn`
 //!   lets a scheduler try a pod, `calls` carries calls, `actor` is one scheduler and what it was told,
 //!   `plugins` make trouble at the extension points and `permits` between them;
-//! - `judge`, `check`, `oracle`, `violation`: what must hold;
+//! - `judge`, `check`, `preemption`, `state`, `rest`, `oracle`, `violation`: what must hold;
 //! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
 
 mod actor;
 mod calls;
+mod carried;
 mod check;
 pub mod faults;
 mod generate;
@@ -27,12 +28,16 @@ mod judge;
 mod oracle;
 mod permits;
 mod plugins;
+mod preemption;
+mod rest;
+mod rows;
 mod run;
 pub mod scenario;
 mod script;
 pub mod seeds;
 pub mod shape;
 mod shrink;
+mod state;
 mod trace;
 mod truth;
 mod turn;
@@ -44,5 +49,7 @@ pub use run::{Outcome, run, run_traced};
 pub use shrink::{Shrunk, shrink};
 pub use violation::{CheckCounts, Invariant, Violation};
 
+#[cfg(test)]
+mod findings;
 #[cfg(test)]
 mod tests;

@@ -3,15 +3,17 @@
 //! the scheduler under test has missed something that happened.
 
 use schedlab_core::cycle::probe::NoProbe;
+use schedlab_core::ids::PodUid;
 use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{ApiCall, Scheduler, Step};
 
 use super::actor::make_scheduler;
-use super::plugins::SharedBoard;
+use super::plugins::{Patience, SharedBoard};
+use super::preemption::is_plain;
 use super::run::Simulation;
 use super::scenario::{NODES_MAX, NodeNumber};
-use super::shape::PodShape;
 use super::violation::Invariant;
+use crate::api::WatchedObject;
 use crate::runtime::virtual_time::VirtualScheduler;
 
 /// What a fresh scheduler would do with one pod.
@@ -34,6 +36,7 @@ impl Simulation<'_> {
         self.checks.note(Invariant::NothingFitsAndWaits);
         let board = SharedBoard::default();
         board.lock().has_claim = actor.board.lock().has_claim;
+        board.lock().patience = Patience::Rejects;
         let mut scheduler = make_scheduler(
             actor.number,
             self.scenario.seed,
@@ -48,6 +51,15 @@ impl Simulation<'_> {
         let now_ns = self.now_ns();
         let mut events = Vec::new();
         self.truth.list(&mut events);
+        // Pods that Permit rejects for want of the claim wait for that and nothing else; what they could
+        // do without it is nobody's loss. Room may be held for them.
+        let has_claim = board.lock().has_claim;
+        events.retain(|event| match &event.object {
+            WatchedObject::Pod(row) => {
+                has_claim || row.node.is_some() || row.nominated.is_some() || !self.shape_of(row).needs_pass
+            }
+            _ => true,
+        });
         for event in &events {
             fresh.deliver(event, &self.api, now_ns);
         }
@@ -55,13 +67,11 @@ impl Simulation<'_> {
         // A plugin that rejects a node hides what those behind it would say, and no event of theirs wakes
         // the pod. That it could evict its way in is sure to be noticed only where resources are all
         // that counts, as upstream notices it.
-        let is_plain = |shape: &PodShape| {
-            shape.avoids.is_none() && shape.joins.is_none() && shape.spreads.is_none() && shape.port.is_none()
-        };
         let knows_evictions = self.scenario.shapes.iter().all(is_plain);
         for _ in 0..waiting {
             match ask_once(&mut fresh.scheduler) {
                 Answer::Evicts(_) if !knows_evictions => return,
+                Answer::Evicts(pod) if !has_claim && self.needs_pass(PodUid(pod)) => return,
                 Answer::Nothing => {}
                 Answer::Stops => return,
                 Answer::Places(pod, node) => {
@@ -76,6 +86,10 @@ impl Simulation<'_> {
                 }
             }
         }
+    }
+
+    fn needs_pass(&self, pod: PodUid) -> bool {
+        self.truth.pods.get(&pod).is_some_and(|row| self.shape_of(row).needs_pass)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Plugins that make trouble on the way to a node: one holds pods back before the queue, one at
+//! Plugins that make trouble on the way to a node: one holds pods back before the queue, two at
 //! Permit, one has work before the binding. What they decide, and what they were asked, is on a
 //! board that the simulation reads.
 
@@ -16,7 +16,7 @@ use schedlab_core::ids::{NodeId, PodUid};
 use schedlab_core::scheduler::{ApiCall, VolumeWrites};
 use schedlab_core::world::World;
 
-use super::shape::{CLAIM_LABEL, PERMIT_LABEL, PRE_BIND_LABEL};
+use super::shape::{CLAIM_LABEL, PASS_LABEL, PERMIT_LABEL, PRE_BIND_LABEL};
 
 /// After how long a pod that nobody lets through is rejected at Permit.
 pub(super) const PERMIT_TIMEOUT_NS: u64 = 8_000_000_000;
@@ -24,14 +24,28 @@ pub(super) const PERMIT_TIMEOUT_NS: u64 = 8_000_000_000;
 const PRE_BIND_WAIT_NS: u64 = 700_000_000;
 /// The name of the Permit plugin, which allows and rejects by it.
 pub(super) const PERMIT: &str = "SimulatedPermit";
+/// The name of the Permit plugin that wants the claim.
+pub(super) const PASS: &str = "SimulatedPass";
+
+/// What the Permit plugin that wants the claim does as long as there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// The pod waits, and is rejected later.
+    #[default]
+    Waits,
+    /// The pod is rejected.
+    Rejects,
+}
 
 /// What the plugins of one scheduler know and were asked.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     /// The scheduler has seen the claim that pods wait for.
     pub(super) has_claim: bool,
-    /// Pods that began to wait at Permit since the simulation last looked.
-    pub(super) waiting: Vec<PodUid>,
+    /// What becomes of pods that want it when they are at Permit.
+    pub(super) patience: Patience,
+    /// Pods that began to wait at Permit since the simulation last looked, and for whom.
+    pub(super) waiting: Vec<(PodUid, &'static str)>,
     /// Pods that PreBind refused since the simulation last looked.
     pub(super) refused: Vec<PodUid>,
     /// Pods that are reserved, and how often.
@@ -52,10 +66,11 @@ impl SharedBoard {
     }
 
     /// The plugins that write on this board.
-    pub(super) fn plugins(&self) -> [Arc<dyn Plugin>; 3] {
+    pub(super) fn plugins(&self) -> [Arc<dyn Plugin>; 4] {
         [
             Arc::new(SimulatedClaim(self.clone())),
             Arc::new(SimulatedPermit(self.clone())),
+            Arc::new(SimulatedPass(self.clone())),
             Arc::new(SimulatedPreBind(self.clone())),
         ]
     }
@@ -128,7 +143,7 @@ impl PermitPlugin for SimulatedPermit {
         if !pod.class.input.labels.contains_key(PERMIT_LABEL) {
             return Permit::Approve;
         }
-        self.0.lock().waiting.push(pod.uid);
+        self.0.lock().waiting.push((pod.uid, PERMIT));
         Permit::Wait { timeout_ns: PERMIT_TIMEOUT_NS }
     }
 }
@@ -136,6 +151,47 @@ impl PermitPlugin for SimulatedPermit {
 impl PostBindPlugin for SimulatedPermit {
     fn post_bind(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) {
         self.0.lock().reserved.remove(&pod.uid);
+    }
+}
+
+/// Decides by what it knows when it is asked, and says so later: what happens in between must bring
+/// the pod back.
+#[derive(Debug)]
+struct SimulatedPass(SharedBoard);
+
+impl Plugin for SimulatedPass {
+    fn name(&self) -> &'static str {
+        PASS
+    }
+
+    fn as_permit(&self) -> Option<&dyn PermitPlugin> {
+        Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PermitPlugin for SimulatedPass {
+    fn permit(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Permit {
+        let mut board = self.0.lock();
+        if board.has_claim || !pod.class.input.labels.contains_key(PASS_LABEL) {
+            return Permit::Approve;
+        }
+        match board.patience {
+            Patience::Rejects => Permit::Deny(Refusal::unschedulable(Reason::Text("no claim"))),
+            Patience::Waits => {
+                board.waiting.push((pod.uid, PASS));
+                Permit::Wait { timeout_ns: PERMIT_TIMEOUT_NS }
+            }
+        }
+    }
+}
+
+impl EnqueueExtensions for SimulatedPass {
+    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+        vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
     }
 }
 

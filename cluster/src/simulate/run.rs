@@ -297,12 +297,13 @@ impl<'s> Simulation<'s> {
             }
             Item::CollectPod(pod) => return self.collect(pod),
             Item::Permit { actor, incarnation, pod } => return self.decide_permit(actor, incarnation, pod),
+            Item::Reject { actor, incarnation, pod, plugin, wait } => {
+                return self.reject(actor, incarnation, pod, (plugin, wait));
+            }
             Item::Activate { actor, incarnation, pod } => {
                 return self.request(actor, incarnation, Request::Activate { pod });
             }
         }
         true
     }
-
 }
-

@@ -56,6 +56,8 @@ pub enum Action {
     OpenGate(PodHandle),
     /// The object that pods wait for at PreEnqueue is made.
     CreateClaim,
+    /// A plugin of its scheduler asks for a pod to be tried.
+    Activate(PodHandle),
     /// An outside writer nominates a pod, if nobody has.
     Nominate(PodHandle, NodeNumber),
     /// The outside writer takes its nomination back.
@@ -139,6 +141,7 @@ impl fmt::Display for Action {
             Action::FinishPod(pod) => write!(f, "{pod} succeeds"),
             Action::OpenGate(pod) => write!(f, "remove the gate of {pod}"),
             Action::CreateClaim => write!(f, "create the claim"),
+            Action::Activate(pod) => write!(f, "a plugin asks for {pod}"),
             Action::Nominate(pod, node) => write!(f, "an outside writer nominates {pod} to {node}"),
             Action::Withdraw(pod) => write!(f, "the outside writer takes the nomination of {pod} back"),
             Action::BindElsewhere(pod, node) => write!(f, "somebody else binds {pod} to {node}"),

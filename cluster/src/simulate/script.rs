@@ -1,5 +1,6 @@
 //! What the script does to the cluster and to the schedulers.
 
+use schedlab_core::framework::points::Request;
 use schedlab_core::ids::PodUid;
 use serde_json::{Value, json};
 
@@ -46,6 +47,7 @@ impl Simulation<'_> {
                 let _ = self.api.create(object(json!({ "apiVersion": "storage.k8s.io/v1",
                     "kind": "StorageClass", "metadata": { "name": "claim" }, "provisioner": "example.com/none" })));
             }
+            Action::Activate(pod) => self.ask_for(pod),
             Action::Nominate(pod, node) => self.nominate(pod, Some(node)),
             Action::Withdraw(pod) => self.nominate(pod, None),
             Action::BindElsewhere(pod, node) => self.bind_elsewhere(pod, node),
@@ -189,6 +191,14 @@ impl Simulation<'_> {
         self.api.update(object(value)).expect("a gate can be removed");
         let row = self.api.pod_row(row.uid).expect("the pod exists");
         self.know_spec(row.spec, shape);
+    }
+
+    /// As gang plugins do: once one member has a place, the others are tried.
+    fn ask_for(&mut self, pod: PodHandle) {
+        let Some(row) = self.row(pod) else { return };
+        let number = self.shape_of(&row).scheduler;
+        let incarnation = self.actors[usize::from(number)].incarnation;
+        self.request(number, incarnation, Request::Activate { pod: row.uid });
     }
 
     /// KEP-5278: an outside writer sets the nomination only if it is unset, and clears its own.

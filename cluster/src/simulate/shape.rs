@@ -18,6 +18,7 @@ const GATE: &str = "example.com/gate";
 /// Labels by which a pod asks for one of the test plugins.
 pub(super) const PERMIT_LABEL: &str = "example.com/permit";
 pub(super) const PRE_BIND_LABEL: &str = "example.com/pre-bind";
+pub(super) const PASS_LABEL: &str = "example.com/pass";
 pub(super) const CLAIM_LABEL: &str = "example.com/claim";
 
 /// What pods are counted by.
@@ -95,6 +96,8 @@ pub struct PodShape {
     pub hold: Hold,
     /// A Permit plugin makes it wait.
     pub waits_at_permit: bool,
+    /// Another Permit plugin rejects it, sooner or later, unless the claim exists.
+    pub needs_pass: bool,
     /// What PreBind does.
     pub pre_bind: PreBindWork,
     /// Which scheduler it names: 0 the first.
@@ -105,7 +108,7 @@ impl PodShape {
     /// Permit or PreBind hold it up on its way to a node.
     #[must_use]
     pub fn is_held_up(&self) -> bool {
-        self.waits_at_permit || self.pre_bind != PreBindWork::None
+        self.waits_at_permit || self.needs_pass || self.pre_bind != PreBindWork::None
     }
 
     /// The pod as an API object; a name that ends with a dash is a prefix.
@@ -115,6 +118,9 @@ impl PodShape {
         let mut labels = json!({ APP: format!("a{}", self.app) });
         if self.waits_at_permit {
             labels[PERMIT_LABEL] = json!("wait");
+        }
+        if self.needs_pass {
+            labels[PASS_LABEL] = json!("claim");
         }
         match self.pre_bind {
             PreBindWork::None => {}
@@ -256,6 +262,7 @@ impl fmt::Display for PodShape {
             (self.hold == Hold::Gate, "gated"),
             (self.hold == Hold::Claim, "waits for the claim"),
             (self.waits_at_permit, "waits at Permit"),
+            (self.needs_pass, "passes Permit with the claim"),
             (self.pre_bind == PreBindWork::Call, "PreBind calls"),
             (self.pre_bind == PreBindWork::Wait, "PreBind waits"),
             (self.pre_bind == PreBindWork::Refuse, "PreBind refuses once"),

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schedlab_core::ids::PodUid;
-
 use super::faults::Stream;
-use crate::api::{EventKind, GenericObject, NodeEntry, PodRow, WatchEvent, WatchedObject};
+use super::rows::PodRows;
+use crate::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
 
 /// Kind, namespace and name.
 type OtherKey = (String, String, String);
@@ -15,7 +14,7 @@ type OtherKey = (String, String, String);
 /// Objects by identity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    pub(super) pods: BTreeMap<PodUid, PodRow>,
+    pub(super) pods: PodRows,
     /// By the number in the name.
     pub(super) nodes: BTreeMap<u8, Arc<NodeEntry>>,
     others: BTreeMap<OtherKey, Arc<GenericObject>>,
@@ -45,8 +44,8 @@ impl Objects {
     pub(super) fn note(&mut self, event: &WatchEvent) {
         let is_gone = event.kind == EventKind::Deleted;
         match &event.object {
-            WatchedObject::Pod(row) if is_gone => drop(self.pods.remove(&row.uid)),
-            WatchedObject::Pod(row) => drop(self.pods.insert(row.uid, *row)),
+            WatchedObject::Pod(row) if is_gone => self.pods.remove(row.uid),
+            WatchedObject::Pod(row) => self.pods.insert(*row),
             WatchedObject::Node(entry) if is_gone => drop(self.nodes.remove(&node_number(entry))),
             WatchedObject::Node(entry) => drop(self.nodes.insert(node_number(entry), Arc::clone(entry))),
             WatchedObject::Other(object) if is_gone => drop(self.others.remove(&other_key(object))),
@@ -98,7 +97,7 @@ impl Objects {
 
     /// How many versions of objects differ from another's.
     pub(super) fn differences(&self, other: &Objects) -> usize {
-        let pods = self.pods.iter().filter(|(uid, row)| other.pods.get(uid) != Some(row)).count();
+        let pods = self.pods.values().filter(|row| other.pods.get(&row.uid) != Some(row)).count();
         let nodes = self.nodes.iter().filter(|(number, entry)| {
             other.nodes.get(number).is_none_or(|known| known.resource_version != entry.resource_version)
         });

@@ -12,10 +12,6 @@ use super::run::Simulation;
 use super::trace::step_text;
 use super::violation::Invariant;
 
-/// Between two looks at who owns which pod.
-const OWNERS_EVERY: u64 = 4;
-/// Between two rebuilds of the snapshot.
-const SNAPSHOT_EVERY: u64 = 16;
 /// How often a pod may be tried although nothing happened: a nomination that was missed is tried
 /// twice, and another pod's attempt may have made room.
 const IDLE_ATTEMPTS_MAX: u32 = 6;
@@ -44,6 +40,9 @@ impl Simulation<'_> {
         }
         actor.step_is_due = false;
         actor.scheduler_mut().advance(now_ns);
+        // What comes of the time that has passed is known before the next pod is tried.
+        self.take_calls(at, None);
+        let actor = &mut self.actors[at];
         let first = first_priority(actor);
         let step = actor.scheduler_mut().step(&mut NoProbe);
         if self.trace.is_some() {
@@ -66,6 +65,9 @@ impl Simulation<'_> {
             Step::Unschedulable { pod } | Step::Failed { pod } => {
                 self.check_attempt(at, pod, first);
                 self.note_failure(at, pod);
+                if matches!(step, Step::Unschedulable { .. }) {
+                    self.check_makes_room(at, pod);
+                }
                 Some(self.actors[at].scheduler().world().pods().get(pod).uid)
             }
         };
@@ -96,12 +98,8 @@ impl Simulation<'_> {
         if let Some(wake_ns) = wakes {
             self.push(wake_ns, Item::Wake { actor: number, incarnation });
         }
-        if self.events.is_multiple_of(OWNERS_EVERY) {
-            self.check_owners(at);
-        }
-        if self.events.is_multiple_of(SNAPSHOT_EVERY) {
-            self.check_snapshot(at);
-        }
+        self.check_owners(at);
+        self.check_snapshot(at);
     }
 
     fn check_attempt(&mut self, at: usize, pod: PodId, first: Option<i32>) {
@@ -111,6 +109,8 @@ impl Simulation<'_> {
         let priority = actor.scheduler().world().class(row.class).priority;
         let causes = actor.causes;
         let record = actor.record(row.uid);
+        record.attempts_since += 1;
+        record.is_newly_named = false;
         let is_idle = record.causes == causes && now_ns - record.tried_ns < 900 * MS;
         record.idle_attempts = if is_idle { record.idle_attempts + 1 } else { 0 };
         (record.causes, record.tried_ns) = (causes, now_ns);

@@ -3,12 +3,13 @@
 
 use schedlab_core::cycle::select::Draws;
 
+use super::check::number_of_name;
 use super::faults::{Counted, Stream};
 use super::item::Item;
 use super::run::Simulation;
 use super::trace::event_text;
-use super::truth::stream_of;
-use crate::api::{EventKind, PodFlags, PodRow, Watch, WatchEvent, WatchedObject};
+use super::truth::{node_number, stream_of};
+use crate::api::{EventKind, PodFlags, PodRow, WatchEvent, WatchedObject};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -78,12 +79,41 @@ impl Simulation<'_> {
         true
     }
 
+    /// Takes over what an event says to a scheduler.
+    fn note_seen(&mut self, at: usize, event: &WatchEvent) {
+        let shape_of = |row: &PodRow| self.shape_of(row);
+        match &event.object {
+            WatchedObject::Pod(row) => {
+                let unfinished = |row: &&PodRow| !row.phase.is_finished();
+                let node = |row: &PodRow| row.node.map(number_of_name);
+                let old = self.actors[at].seen.pods.get(&row.uid).filter(unfinished);
+                let old = old.map(|row| (shape_of(row), node(row)));
+                let new = Some(row).filter(|row| event.kind != EventKind::Deleted && unfinished(row));
+                let new = new.map(|row| (shape_of(row), node(row)));
+                let known = self.actors[at].seen.pods.get(&row.uid);
+                if row.nominated.is_some() && known.is_none_or(|known| known.nominated != row.nominated) {
+                    self.actors[at].record(row.uid).is_newly_named = true;
+                }
+                let carried = &mut self.actors[at].carried;
+                old.into_iter().for_each(|(shape, node)| carried.go(shape, node));
+                new.into_iter().for_each(|(shape, node)| carried.come(shape, node));
+            }
+            WatchedObject::Node(entry) => {
+                let shape = self.node_shapes.get(&entry.resource_version).copied();
+                let shape = shape.filter(|_| event.kind != EventKind::Deleted);
+                self.actors[at].carried.nodes[usize::from(node_number(entry))] = shape;
+            }
+            WatchedObject::Other(_) => {}
+        }
+        self.actors[at].seen.note(event);
+    }
+
     /// Tells a scheduler of an event, and notes that it knows.
     pub(super) fn tell(&mut self, at: usize, event: &WatchEvent) {
         let now_ns = self.now_ns();
         self.note(|| format!("scheduler {at} sees {}", event_text(event)));
+        self.note_seen(at, event);
         let actor = &mut self.actors[at];
-        actor.seen.note(event);
         if let WatchedObject::Other(object) = &event.object
             && object.kind == "StorageClass"
         {

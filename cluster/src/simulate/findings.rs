@@ -1,0 +1,116 @@
+//! Scenarios that once made the simulator cry out, told by hand: a generator that changes does not
+//! change them.
+
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::mutants::Mutants;
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+
+use super::faults::Profile;
+use super::scenario::{Action, Event, NodeNumber, Scenario, Setup};
+use super::seeds::run_caught;
+use super::shape::{NodeShape, PodShape};
+
+fn setup(gates: FeatureGates) -> Setup {
+    Setup {
+        gates,
+        class_cache: ClassCache::On,
+        schedulers: 1,
+        has_plugins: true,
+        watch: "1ms".parse().expect("a latency"),
+        call: "0".parse().expect("a latency"),
+        cycle_ns: 1_000,
+        limit: None,
+        parallel_calls_max: 1,
+        nominated_node_miss: NominatedNodeMiss::FallThrough,
+        plain_bindings: PlainBindings::Untracked,
+        mutants: Mutants::default(),
+    }
+}
+
+/// Events by their number, microseconds and action.
+fn script(events: &[(u32, u64, Action)]) -> Vec<Event> {
+    events.iter().map(|&(number, after_us, action)| Event { number, after_us, action }).collect()
+}
+
+#[track_caller]
+fn holds(scenario: &Scenario) {
+    let outcome = run_caught(scenario);
+    assert_eq!(outcome.violation, None, "{}", scenario.text());
+}
+
+/// Two pods wait for the same victim, which lingers, and `nominatedNodeMiss: requeue` takes a
+/// nomination back that was missed: each woke the other, thousands of times a second.
+#[test]
+fn pods_that_wait_for_the_same_victims_do_not_wake_each_other() {
+    let node = NodeShape { cpu_milli: 2000, memory_mi: 2048, pods: 110, ..NodeShape::default() };
+    let victim = PodShape { cpu_milli: 1000, priority: 5, lingers: true, ..PodShape::default() };
+    let preemptor = PodShape { cpu_milli: 500, priority: 100, waits_at_permit: true, ..PodShape::default() };
+    for seed in 0..40 {
+        let gates = FeatureGates { scheduler_async_preemption: seed % 2 == 0, ..FeatureGates::default() };
+        let mut setup = setup(gates);
+        setup.nominated_node_miss = NominatedNodeMiss::Requeue;
+        holds(&Scenario {
+            seed,
+            profile: Profile::None,
+            setup,
+            shapes: vec![victim, preemptor],
+            script: script(&[
+                (0, 0, Action::CreateNode(NodeNumber(0), node)),
+                (1, 0, Action::CreatePod(0)),
+                (2, 0, Action::Settle),
+                (3, 0, Action::CreatePod(1)),
+                (4, 0, Action::CreatePod(1)),
+                (5, 0, Action::CreatePod(1)),
+            ]),
+        });
+    }
+}
+
+/// A wait at Permit ends at the very instant at which another pod is tried: the nomination that is
+/// taken back with it holds no room any more, although the call that says so was not made yet.
+#[test]
+fn a_nomination_that_is_taken_back_this_instant_holds_no_room() {
+    let big = NodeShape { cpu_milli: 4000, memory_mi: 2048, pods: 5, ..NodeShape::default() };
+    let small = NodeShape { cpu_milli: 2000, ..big };
+    let shapes = vec![
+        PodShape { app: 1, cpu_milli: 3000, memory_mi: 64, waits_at_permit: true, ..PodShape::default() },
+        PodShape {
+            app: 3,
+            cpu_milli: 1000,
+            memory_mi: 512,
+            priority: 100,
+            waits_at_permit: true,
+            ..PodShape::default()
+        },
+        PodShape { app: 1, cpu_milli: 100, priority: -5, ..PodShape::default() },
+    ];
+    let gates = FeatureGates {
+        nominated_node_name_for_expectation: false,
+        scheduler_async_preemption: false,
+        scheduler_pop_from_backoff_q: false,
+        ..FeatureGates::default()
+    };
+    let mut setup = setup(gates);
+    (setup.watch, setup.call) = ("0".parse().expect("a latency"), "20ms".parse().expect("a latency"));
+    for seed in 2400..2500 {
+        holds(&Scenario {
+            seed,
+            profile: Profile::Rivals,
+            setup: setup.clone(),
+            shapes: shapes.clone(),
+            script: script(&[
+                (25, 1_399_882, Action::CreatePod(1)),
+                (28, 510_983, Action::CreatePod(2)),
+                (35, 0, Action::CreatePod(1)),
+                (38, 0, Action::CreateNode(NodeNumber(3), big)),
+                (49, 0, Action::CreatePod(1)),
+                (50, 1_059_365, Action::CreatePod(0)),
+                (52, 0, Action::CreatePod(1)),
+                (64, 0, Action::CreatePod(1)),
+                (83, 0, Action::CreatePod(1)),
+                (86, 680, Action::CreateNode(NodeNumber(5), small)),
+                (88, 0, Action::CreatePod(1)),
+            ]),
+        });
+    }
+}
