@@ -20,6 +20,7 @@ use super::*;
 /// So many traces are made, unless `SCHEDLAB_SEED` names one of them.
 const TRACES: u64 = 40;
 const STEPS: usize = 40;
+const HOSTNAME: &str = "kubernetes.io/hostname";
 
 #[test]
 fn the_engine_replays_what_the_twins_record_of_recombined_traces() {
@@ -85,6 +86,15 @@ fn recombined(rng: &mut Rng, sources: &[Trace]) -> Trace {
         pod.status.get_or_insert_default().start_time = Some(Time(started));
     }
     let all = [base, second, third];
+    let donors: Vec<&Pod> = all.iter().flat_map(|trace| &trace.cluster.pods).collect();
+    if !donors.is_empty() {
+        for pod in &mut cluster.pods {
+            for _ in 0..rng.range(0..=2) {
+                let donor = *rng.pick(&donors);
+                graft(rng, pod, donor);
+            }
+        }
+    }
     let steps = || all.iter().flat_map(|trace| &trace.steps);
     let mut mixture = Mixture {
         recorder: Recorder::new(&cluster),
@@ -116,6 +126,55 @@ fn recombined(rng: &mut Rng, sources: &[Trace]) -> Trace {
     let Mixture { steps, .. } = mixture;
     let path = format!("{}+{}+{}", base.path, second.path, third.path);
     Trace { path, cluster, steps, ..base.clone() }
+}
+
+/// Takes over a part of another pod: rules of one family on pods of another.
+fn graft(rng: &mut Rng, pod: &mut Pod, other: &Pod) {
+    let (Some(spec), Some(from)) = (&mut pod.spec, &other.spec) else { return };
+    match rng.range(0..=9) {
+        0 => spec.affinity.clone_from(&from.affinity),
+        1 => spec.tolerations.clone_from(&from.tolerations),
+        2 => spec.topology_spread_constraints.clone_from(&from.topology_spread_constraints),
+        3 => spec.volumes.clone_from(&from.volumes),
+        4 => {
+            // Pod-level resources, overhead and statuses belong to the containers.
+            spec.containers.clone_from(&from.containers);
+            spec.init_containers.clone_from(&from.init_containers);
+            spec.resources.clone_from(&from.resources);
+            spec.overhead.clone_from(&from.overhead);
+            let status = pod.status.get_or_insert_default();
+            let other = other.status.clone().unwrap_or_default();
+            status.container_statuses = other.container_statuses;
+            status.init_container_statuses = other.init_container_statuses;
+        }
+        5 => spec.priority = from.priority,
+        6 => pod.metadata.labels.clone_from(&other.metadata.labels),
+        7 => spec.node_selector.clone_from(&from.node_selector),
+        8 => pod.metadata.owner_references.clone_from(&other.metadata.owner_references),
+        _ => spec.preemption_policy.clone_from(&from.preemption_policy),
+    }
+}
+
+/// Takes over a part of another node.
+fn graft_node(rng: &mut Rng, node: &mut Node, other: &Node) {
+    match rng.range(0..=3) {
+        0 => node.spec.clone_from(&other.spec),
+        1 => {
+            let name = node.metadata.labels.as_ref().and_then(|labels| labels.get(HOSTNAME)).cloned();
+            node.metadata.labels.clone_from(&other.metadata.labels);
+            if let Some(name) = name {
+                node.metadata.labels.get_or_insert_default().insert(HOSTNAME.to_owned(), name);
+            }
+        }
+        2 => {
+            let images = other.status.as_ref().and_then(|status| status.images.clone());
+            node.status.get_or_insert_default().images = images;
+        }
+        _ => {
+            let allocatable = other.status.as_ref().and_then(|status| status.allocatable.clone());
+            node.status.get_or_insert_default().allocatable = allocatable;
+        }
+    }
 }
 
 /// Adds objects, some nodes and some pods of another cluster.
@@ -194,6 +253,10 @@ impl Mixture<'_> {
     /// A pod of any source under a name of its own.
     fn fresh_pod(&mut self) -> Pod {
         let mut pod = self.rng.pick(&self.pods).clone();
+        for _ in 0..self.rng.range(0..=3) {
+            let donor = self.rng.pick(&self.pods).clone();
+            graft(self.rng, &mut pod, &donor);
+        }
         self.named += 1;
         pod.metadata.name = Some(format!("mixed-{}", self.named));
         pod.metadata.uid = Some(format!("uid-{}", self.named));
@@ -300,7 +363,11 @@ impl Mixture<'_> {
     }
 
     fn change_node(&mut self) {
-        let node = self.rng.pick(&self.nodes).clone();
+        let mut node = self.rng.pick(&self.nodes).clone();
+        if self.rng.chance(50) {
+            let donor = self.rng.pick(&self.nodes).clone();
+            graft_node(self.rng, &mut node, &donor);
+        }
         let known = &self.recorder.cluster.nodes;
         if known.iter().any(|it| Some(&it.input.name) == node.metadata.name.as_ref()) {
             self.push(Step::UpdateNode { node: Box::new(node) });

@@ -57,8 +57,12 @@ impl Recorder {
             },
             ..ScheduleRecord::default()
         };
-        if pre_filter.rejected.is_some() {
+        if let Some(rejected) = &record.pre_filter.rejected {
             record.pre_filter.nodes = None;
+            if rejected.plugin.is_some() {
+                // A plugin that rejects all nodes makes the others' sets void.
+                record.pre_filter.nodes_by.clear();
+            }
         } else {
             record.skip_filter = names(&pre_filter.skip);
             self.record_nodes(&pod, &pre_filter.skip, &mut record);
