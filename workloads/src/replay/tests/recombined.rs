@@ -52,6 +52,34 @@ fn the_engine_replays_what_the_twins_record_of_recombined_traces() {
     assert!(comparisons > 1000, "hardly compared: {comparisons}");
 }
 
+/// The engine agrees with upstream on these traces; if it agrees with the twins on them as well, so
+/// do the twins.
+#[test]
+fn the_twins_record_what_upstream_recorded() {
+    for path in traces_in(&folder()) {
+        let mut trace = read_trace(&path).unwrap_or_else(|error| panic!("{error}"));
+        let mut recorder = Recorder::new(&trace.cluster);
+        for step in &mut trace.steps {
+            if let Step::Schedule { pod, record } = step {
+                let preempting = match &record.preemption {
+                    Some(_) => Preempting::Yes,
+                    None => Preempting::No,
+                };
+                let mut ours = recorder.record(pod, preempting);
+                if let (Some(ours), Some(theirs)) = (&mut ours.preemption, &record.preemption) {
+                    // Victims may be terminating first; that is not for the scheduler to say.
+                    ours.applied.evicted.clone_from(&theirs.applied.evicted);
+                }
+                **record = ours;
+            }
+            recorder.apply(step);
+        }
+        let report = replay(&trace).unwrap_or_else(|error| panic!("{error}"));
+        let shown: Vec<String> = report.differences.iter().take(5).map(ToString::to_string).collect();
+        assert!(report.is_exact(), "{}: the twins \"recorded\":\n{}", report.name, shown.join("\n"));
+    }
+}
+
 /// The committed traces, or those in the folder that `SCHEDLAB_TRACES` names.
 fn folder() -> PathBuf {
     std::env::var_os("SCHEDLAB_TRACES").map_or_else(committed, PathBuf::from)
