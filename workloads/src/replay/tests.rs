@@ -5,6 +5,7 @@ mod bad_input;
 mod comparer;
 mod effects;
 mod exact;
+mod grafts;
 mod recombined;
 mod recorder;
 
