@@ -124,8 +124,8 @@ fn owners(actor: &Actor) -> Result<(), (Invariant, String)> {
             format!("{in_flight} pods in flight, {counted} counted, {kept} events kept"),
         ));
     }
-    if let Some(ghost) = bindings.pods().iter().find(|uid| world.pods().find(**uid).is_none()) {
-        return wrong(*ghost, "is on its way to a node, but unknown".to_owned());
+    if let Some(ghost) = bindings.pods().filter(|&uid| world.pods().find(uid).is_none()).min() {
+        return wrong(ghost, "is on its way to a node, but unknown".to_owned());
     }
     Ok(())
 }

@@ -1,6 +1,10 @@
 //! Binding cycles under way, one per pod that has something to do between the choice of a node and
 //! its binding.
+//!
+//! Thousands may be under way at once, and every event of the cluster asks whether one of them waits
+//! for it: beginning, ending and asking must not cost a look at all of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -59,12 +63,51 @@ pub struct BindingCycle {
     pub stage: Stage,
 }
 
+/// A cycle and its place among all that ever began.
+#[derive(Clone, Debug)]
+struct Begun {
+    number: u64,
+    cycle: BindingCycle,
+}
+
+/// Cycles whose PreBind plugin waits for an event, or for its time to be up.
+#[derive(Clone, Debug, Default)]
+struct PreBindWaits {
+    /// By profile and place in its PreBind list, so that an event is held against plugins and not
+    /// against pods; each in the order the cycles began.
+    by_plugin: BTreeMap<(ProfileNumber, usize), BTreeMap<u64, PodUid>>,
+    by_deadline: BTreeMap<(u64, u64), PodUid>,
+}
+
+impl PreBindWaits {
+    fn insert(&mut self, begun: &Begun) {
+        let Begun { number, cycle } = begun;
+        if let Stage::PreBindWait { at, deadline_ns } = cycle.stage {
+            self.by_plugin.entry((cycle.profile, at)).or_default().insert(*number, cycle.uid);
+            self.by_deadline.insert((deadline_ns, *number), cycle.uid);
+        }
+    }
+
+    fn remove(&mut self, begun: &Begun) {
+        let Begun { number, cycle } = begun;
+        let Stage::PreBindWait { at, deadline_ns } = cycle.stage else { return };
+        self.by_deadline.remove(&(deadline_ns, *number));
+        if let Some(pods) = self.by_plugin.get_mut(&(cycle.profile, at)) {
+            pods.remove(number);
+            if pods.is_empty() {
+                self.by_plugin.remove(&(cycle.profile, at));
+            }
+        }
+    }
+}
+
 /// All binding cycles.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
-    cycles: FxHashMap<PodUid, BindingCycle>,
-    /// In the order they began, so that nothing depends on the order of a hash map.
-    order: Vec<PodUid>,
+    cycles: FxHashMap<PodUid, Begun>,
+    /// Cycles that began so far: their numbers give an order that no hash map has.
+    begun_count: u64,
+    pre_bind_waits: PreBindWaits,
     /// Pods that Permit plugins hold back, in the order they began to wait.
     waiting: Vec<WaitingPod>,
     /// Which pod waits for the answer to a call.
@@ -93,36 +136,76 @@ impl Bindings {
     /// The cycle of a pod.
     #[must_use]
     pub fn get(&self, uid: PodUid) -> Option<&BindingCycle> {
-        self.cycles.get(&uid)
+        self.cycles.get(&uid).map(|begun| &begun.cycle)
     }
 
-    /// The cycle of a pod, to be changed.
-    pub fn get_mut(&mut self, uid: PodUid) -> Option<&mut BindingCycle> {
-        self.cycles.get_mut(&uid)
+    /// The cycle of a pod, to be changed; from one stage to another with [`Bindings::set_stage`].
+    pub(crate) fn get_mut(&mut self, uid: PodUid) -> Option<&mut BindingCycle> {
+        self.cycles.get_mut(&uid).map(|begun| &mut begun.cycle)
     }
 
-    /// The pods under way, in the order they began.
+    /// A pod waits for something else from now on, if it has a cycle.
+    pub(crate) fn set_stage(&mut self, uid: PodUid, stage: Stage) {
+        if let Some(begun) = self.cycles.get_mut(&uid) {
+            self.pre_bind_waits.remove(begun);
+            begun.cycle.stage = stage;
+            self.pre_bind_waits.insert(begun);
+        }
+    }
+
+    /// Some PreBind plugin waits.
     #[must_use]
-    pub fn pods(&self) -> &[PodUid] {
-        &self.order
+    pub fn has_pre_bind_waits(&self) -> bool {
+        !self.pre_bind_waits.by_plugin.is_empty()
+    }
+
+    /// The pods whose PreBind plugin waits and is wanted, in the order they began, each with the
+    /// plugin's place. `is_wanted` is asked once a plugin: with its profile and its place in the list.
+    pub fn pre_bind_waits(
+        &self,
+        mut is_wanted: impl FnMut(ProfileNumber, usize) -> bool,
+    ) -> Vec<(PodUid, usize)> {
+        let mut found: Vec<(u64, PodUid, usize)> = Vec::new();
+        for (&(profile, at), pods) in &self.pre_bind_waits.by_plugin {
+            if is_wanted(profile, at) {
+                found.extend(pods.iter().map(|(&number, &uid)| (number, uid, at)));
+            }
+        }
+        found.sort_unstable_by_key(|&(number, ..)| number);
+        found.into_iter().map(|(_, uid, at)| (uid, at)).collect()
+    }
+
+    /// The pods under way, in no order.
+    pub fn pods(&self) -> impl Iterator<Item = PodUid> + '_ {
+        self.cycles.keys().copied()
     }
 
     /// A cycle begins.
     pub fn insert(&mut self, cycle: BindingCycle) {
-        self.order.push(cycle.uid);
-        let known = self.cycles.insert(cycle.uid, cycle);
+        self.begun_count += 1;
+        let begun = Begun { number: self.begun_count, cycle };
+        self.pre_bind_waits.insert(&begun);
+        let known = self.cycles.insert(begun.cycle.uid, begun);
         assert!(known.is_none(), "a pod has one binding cycle at a time");
     }
 
     /// A cycle ends.
     pub fn remove(&mut self, uid: PodUid) -> Option<BindingCycle> {
-        let cycle = self.cycles.remove(&uid)?;
-        self.order.retain(|&other| other != uid);
-        self.waiting.retain(|pod| pod.uid != uid);
-        if !self.owners.is_empty() {
-            self.owners.retain(|_, owner| *owner != uid);
+        let begun = self.cycles.remove(&uid)?;
+        self.pre_bind_waits.remove(&begun);
+        if !self.waiting.is_empty() {
+            self.waiting.retain(|pod| pod.uid != uid);
         }
-        Some(cycle)
+        let awaited = match &begun.cycle.stage {
+            Stage::Announcing(call) | Stage::Binding(call) => std::slice::from_ref(call),
+            Stage::PreBindCalls { left, .. } => left,
+            Stage::Permit | Stage::PreBindWait { .. } => &[],
+        };
+        for call in awaited {
+            self.owners.remove(call);
+        }
+        debug_assert!(self.owners.values().all(|&owner| owner != uid), "a stage knows what it waits for");
+        Some(begun.cycle)
     }
 
     /// A pod waits for the answer to a call.
@@ -143,8 +226,7 @@ impl Bindings {
 
     /// A pod begins to wait for Permit plugins.
     pub fn wait(&mut self, uid: PodUid, pending: Vec<PendingPermit>) {
-        let cycle = &self.cycles[&uid];
-        let BindingCycle { pod: id, class: class_id, node, .. } = *cycle;
+        let BindingCycle { pod: id, class: class_id, node, .. } = self.cycles[&uid].cycle;
         self.waiting.push(WaitingPod { uid, id, class_id, node, pending });
     }
 
@@ -169,7 +251,7 @@ impl Bindings {
     /// Whether PreBind plugins work for a pod: it can still be called back without a word to the API.
     #[must_use]
     pub fn is_in_pre_bind(&self, uid: PodUid) -> bool {
-        let stage = self.cycles.get(&uid).map(|cycle| &cycle.stage);
+        let stage = self.get(uid).map(|cycle| &cycle.stage);
         matches!(stage, Some(Stage::PreBindCalls { .. } | Stage::PreBindWait { .. }))
     }
 
@@ -190,21 +272,88 @@ impl Bindings {
         expired.reduce(|first, other| if other.1.deadline_ns < first.1.deadline_ns { other } else { first })
     }
 
-    /// A PreBind wait whose time is up.
+    /// The PreBind wait whose time was up first, by now.
     #[must_use]
     pub fn expired_pre_bind(&self, now_ns: u64) -> Option<PodUid> {
-        let is_up = |uid: &&PodUid| matches!(self.cycles[*uid].stage, Stage::PreBindWait { deadline_ns, .. } if deadline_ns <= now_ns);
-        self.order.iter().find(is_up).copied()
+        let (&(deadline_ns, _), &uid) = self.pre_bind_waits.by_deadline.first_key_value()?;
+        (deadline_ns <= now_ns).then_some(uid)
     }
 
     /// When the next wait ends.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let permits = self.waiting.iter().flat_map(|pod| pod.pending.iter().map(|permit| permit.deadline_ns));
-        let waits = self.cycles.values().filter_map(|cycle| match cycle.stage {
-            Stage::PreBindWait { deadline_ns, .. } => Some(deadline_ns),
-            _ => None,
-        });
-        permits.chain(waits).min()
+        let pre_bind = self.pre_bind_waits.by_deadline.first_key_value();
+        permits.chain(pre_bind.map(|(&(deadline_ns, _), _)| deadline_ns)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycle(uid: u64, profile: u8, stage: Stage) -> BindingCycle {
+        BindingCycle {
+            uid: PodUid(uid),
+            pod: PodId(u32::try_from(uid).expect("small")),
+            class: ClassId(0),
+            node: NodeId(0),
+            profile: ProfileNumber(profile),
+            pre_binds: PluginSet::NONE,
+            stage,
+        }
+    }
+
+    fn wait(at: usize, deadline_ns: u64) -> Stage {
+        Stage::PreBindWait { at, deadline_ns }
+    }
+
+    #[test]
+    fn who_waits_in_pre_bind_is_found_by_plugin_in_the_order_of_beginning() {
+        let mut bindings = Bindings::default();
+        for (uid, profile, at, deadline_ns) in [(9, 0, 1, 50), (3, 1, 0, 40), (7, 0, 0, 30), (1, 0, 1, 20)] {
+            bindings.insert(cycle(uid, profile, Stage::Permit));
+            bindings.set_stage(PodUid(uid), wait(at, deadline_ns));
+        }
+        let found = |bindings: &Bindings, is_wanted: &dyn Fn(u8, usize) -> bool| {
+            let waits = bindings.pre_bind_waits(|profile, at| is_wanted(profile.0, at));
+            waits.iter().map(|&(uid, at)| (uid.0, at)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&bindings, &|_, _| true), [(9, 1), (3, 0), (7, 0), (1, 1)]);
+        assert_eq!(found(&bindings, &|profile, at| profile == 0 && at == 1), [(9, 1), (1, 1)]);
+        assert_eq!((bindings.next_deadline_ns(), bindings.expired_pre_bind(19)), (Some(20), None));
+        assert_eq!(bindings.expired_pre_bind(100), Some(PodUid(1)), "the earliest first");
+        bindings.set_stage(PodUid(1), Stage::Permit);
+        assert_eq!(bindings.expired_pre_bind(100), Some(PodUid(7)));
+        bindings.remove(PodUid(7));
+        assert_eq!(found(&bindings, &|_, _| true), [(9, 1), (3, 0)]);
+        bindings.remove(PodUid(9));
+        bindings.set_stage(PodUid(3), wait(0, 60));
+        assert_eq!(bindings.next_deadline_ns(), Some(60), "the later time counts");
+        bindings.remove(PodUid(3));
+        assert!(!bindings.has_pre_bind_waits());
+        assert_eq!(bindings.next_deadline_ns(), None);
+    }
+
+    #[test]
+    fn a_cycle_that_ends_owns_no_call_any_more() {
+        let stages = [
+            Stage::Announcing(CallId(4)),
+            Stage::Binding(CallId(4)),
+            Stage::PreBindCalls { at: 0, left: vec![CallId(4), CallId(5)], failed: None },
+        ];
+        for stage in stages {
+            let mut bindings = Bindings::default();
+            bindings.insert(cycle(1, 0, stage.clone()));
+            bindings.expect_answer(CallId(4), PodUid(1));
+            if matches!(stage, Stage::PreBindCalls { .. }) {
+                bindings.expect_answer(CallId(5), PodUid(1));
+            }
+            bindings.insert(cycle(2, 0, Stage::Binding(CallId(6))));
+            bindings.expect_answer(CallId(6), PodUid(2));
+            bindings.remove(PodUid(1));
+            let owned: Vec<bool> = (4..=6).map(|call| bindings.awaits(CallId(call))).collect();
+            assert_eq!(owned, [false, false, true], "{stage:?}");
+        }
     }
 }

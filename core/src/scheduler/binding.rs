@@ -248,9 +248,7 @@ impl Scheduler {
     }
 
     fn set_stage(&mut self, uid: PodUid, stage: Stage) {
-        if let Some(cycle) = self.bindings.get_mut(uid) {
-            cycle.stage = stage;
-        }
+        self.bindings.set_stage(uid, stage);
     }
 
     /// The API answered a call.
@@ -395,15 +393,12 @@ impl Scheduler {
 
     /// PreBind plugins that wait for an event they registered for are asked again.
     pub(super) fn tell_pre_binds(&mut self, event: &Event) {
-        let waits_for = |uid: &PodUid| {
-            let cycle = self.bindings.get(*uid)?;
-            let Stage::PreBindWait { at, .. } = cycle.stage else { return None };
-            let parts = &self.parts[usize::from(cycle.profile.0)];
+        let parts = &self.parts;
+        let woken = self.bindings.pre_bind_waits(|profile, at| {
+            let parts = &parts[usize::from(profile.0)];
             let plugin = plugin_number(parts.profile.at(ExtensionPoint::PreBind)[at]);
-            let is_wanted = event.is_wildcard() || parts.interest.of(event.what).contains(plugin);
-            is_wanted.then_some((*uid, at))
-        };
-        let woken: Vec<(PodUid, usize)> = self.bindings.pods().iter().filter_map(waits_for).collect();
+            event.is_wildcard() || parts.interest.of(event.what).contains(plugin)
+        });
         for (uid, at) in woken {
             self.pre_bind(uid, at, PreBindProgress::Event);
         }

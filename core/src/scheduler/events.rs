@@ -345,7 +345,7 @@ impl Scheduler {
             let now_ns = self.now_ns;
             self.with_queue(|queue, host| queue.on_event(event, scope, now_ns, host));
         }
-        if !self.bindings.is_empty() {
+        if self.bindings.has_pre_bind_waits() {
             self.tell_pre_binds(event);
         }
     }
