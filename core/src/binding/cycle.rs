@@ -298,6 +298,7 @@ mod tests {
             pod: PodId(u32::try_from(uid).expect("small")),
             class: ClassId(0),
             node: NodeId(0),
+            left: None,
             profile: ProfileNumber(profile),
             pre_binds: PluginSet::NONE,
             stage,

@@ -14,10 +14,12 @@
 //! util/utils.go `PatchPodStatus` and `BindPod`.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::call_table::{CallTable, Road};
 use crate::framework::points::Nomination;
 use crate::ids::PodUid;
 #[cfg(feature = "mutants")]
@@ -97,21 +99,14 @@ pub struct Finished {
 /// Waits before a call is made again. Upstream: client-go `retry.DefaultBackoff`.
 const RETRY_AFTER_NS: [u64; 3] = [10_000_000, 50_000_000, 250_000_000];
 
-#[derive(Clone, Debug)]
-struct Call {
-    id: CallId,
-    call: ApiCall,
-    tries: usize,
-}
-
 /// The calls of one pod.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    on_the_way: Option<Call>,
-    waiting: Option<Call>,
+    on_the_way: Option<CallId>,
+    waiting: Option<CallId>,
     /// A patch that a defect sends behind a binding.
     #[cfg(feature = "mutants")]
-    stale: Option<Call>,
+    stale: Option<ApiCall>,
 }
 
 /// Queues and counts calls.
@@ -121,13 +116,11 @@ pub struct Dispatcher {
     lanes: FxHashMap<PodUid, Lane>,
     /// Pods with a call that could go out, in order.
     ready: VecDeque<PodUid>,
-    /// Direct calls that are to be answered.
-    direct: FxHashMap<CallId, Call>,
-    pod_of_call: FxHashMap<CallId, PodUid>,
+    calls: CallTable,
     /// Calls to be made again: when, and which.
     retries: Vec<(u64, CallId)>,
+    /// Of the lanes' calls.
     on_the_way: usize,
-    ids: u64,
     counts: CallCounts,
     out: Vec<OutgoingCall>,
     mutants: Mutants,
@@ -177,11 +170,9 @@ impl Dispatcher {
             mode,
             lanes: FxHashMap::default(),
             ready: VecDeque::new(),
-            direct: FxHashMap::default(),
-            pod_of_call: FxHashMap::default(),
+            calls: CallTable::default(),
             retries: Vec::new(),
             on_the_way: 0,
-            ids: 0,
             counts: CallCounts::default(),
             out: Vec::new(),
             mutants: Mutants::default(),
@@ -210,7 +201,7 @@ impl Dispatcher {
     /// No call waits or is on its way, as far as the dispatcher will hear of it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lanes.is_empty() && self.direct.is_empty()
+        self.calls.is_empty()
     }
 
     /// Calls to be performed that were not taken yet.
@@ -242,7 +233,7 @@ impl Dispatcher {
     /// The patch of a pod that waits in line. A binding makes it needless: the API will never hear of it.
     #[must_use]
     pub(crate) fn waiting_patch(&self, pod: PodUid) -> Option<&StatusPatch> {
-        match &self.lanes.get(&pod)?.waiting.as_ref()?.call {
+        match &self.calls.get(self.lanes.get(&pod)?.waiting?)?.call {
             ApiCall::PatchStatus(patch) => Some(patch),
             _ => None,
         }
@@ -251,85 +242,83 @@ impl Dispatcher {
     /// Whether a call waits in line and nobody has heard of it yet.
     #[must_use]
     pub fn is_waiting(&self, id: CallId) -> bool {
-        let lane = self.pod_of_call.get(&id).and_then(|pod| self.lanes.get(pod));
-        lane.and_then(|lane| lane.waiting.as_ref()).is_some_and(|call| call.id == id)
+        self.calls.get(id).is_some_and(|call| !call.is_out)
     }
 
     /// Whether a condition of a pod is on the books: to be written, or being written.
     #[must_use]
     pub(crate) fn has_condition_of(&self, pod: PodUid) -> bool {
-        let tells = |call: &Call| matches!(&call.call, ApiCall::PatchStatus(patch) if patch.pod == pod && patch.condition.is_some());
+        let tells = |call: &ApiCall| matches!(call, ApiCall::PatchStatus(patch) if patch.pod == pod && patch.condition.is_some());
+        if self.mode == DispatchMode::Direct {
+            return self.calls.iter().any(tells);
+        }
         let lane = self.lanes.get(&pod);
-        let queued = lane.into_iter().flat_map(|lane| [&lane.on_the_way, &lane.waiting]).flatten();
-        queued.chain(self.direct.values()).any(tells)
+        let queued = lane.into_iter().flat_map(|lane| [lane.on_the_way, lane.waiting]).flatten();
+        queued.filter_map(|id| self.calls.get(id)).any(|call| tells(&call.call))
     }
 
     /// Whether a call is on the books: it waits, is on its way, or is to be made again.
     #[must_use]
     pub fn knows(&self, id: CallId) -> bool {
-        self.direct.contains_key(&id) || self.pod_of_call.contains_key(&id)
+        self.calls.get(id).is_some()
     }
 
     /// Wants a call made. `None` when it is needless: a binding of the pod is, or it takes back what was
     /// never sent.
     pub fn enqueue(&mut self, call: ApiCall) -> Option<CallId> {
         self.counts.enqueued += 1;
-        self.ids += 1;
-        let id = CallId(self.ids);
-        let call = Call { id, call, tries: 0 };
         // Writes to other objects than the pod are nobody's to merge or to hold up, nor are victims.
-        let goes_at_once = matches!(call.call, ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. });
-        let is_direct = self.mode == DispatchMode::Direct || goes_at_once;
-        match self.mode {
-            _ if is_direct => {
-                self.send(&call);
-                self.direct.insert(id, call);
-            }
-            _ => {
-                if !self.line_up(call) {
-                    self.counts.merged += 1;
-                    return None;
-                }
-                self.pump();
-            }
+        let goes_at_once = matches!(call, ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. });
+        if self.mode == DispatchMode::Direct || goes_at_once {
+            let id = self.calls.insert(call, Road::Direct);
+            self.send(id);
+            return Some(id);
         }
-        Some(id)
+        let id = self.line_up(call);
+        match id {
+            Some(_) => self.pump(),
+            None => self.counts.merged += 1,
+        }
+        id
     }
 
-    /// Whether the call was taken in.
-    fn line_up(&mut self, mut new: Call) -> bool {
-        let pod = pod_of(&new.call);
-        let lane = self.lanes.entry(pod).or_default();
-        let is_bind = |call: &Option<Call>| matches!(call, Some(Call { call: ApiCall::Bind { .. }, .. }));
-        if let ApiCall::PatchStatus(_) = new.call
-            && (is_bind(&lane.on_the_way) || is_bind(&lane.waiting))
+    /// The id of the call, if it was taken in.
+    fn line_up(&mut self, mut new: ApiCall) -> Option<CallId> {
+        let pod = pod_of(&new);
+        let Dispatcher { lanes, calls, counts, .. } = self;
+        let lane = lanes.entry(pod).or_default();
+        let is_bind = |id: Option<CallId>| {
+            let call = id.and_then(|id| calls.get(id));
+            call.is_some_and(|call| matches!(call.call, ApiCall::Bind { .. }))
+        };
+        if let ApiCall::PatchStatus(_) = new
+            && (is_bind(lane.on_the_way) || is_bind(lane.waiting))
         {
-            return false;
+            return None;
         }
         let is_first = lane.on_the_way.is_none() && lane.waiting.is_none();
-        #[cfg(feature = "mutants")]
-        if self.mutants.has(Mutant::PatchAfterBind) && matches!(new.call, ApiCall::Bind { .. }) {
-            lane.stale = lane.waiting.clone();
-        }
-        if let Some(old) = lane.waiting.take() {
-            self.counts.merged += 1;
-            self.pod_of_call.remove(&old.id);
-            if let (ApiCall::PatchStatus(old), ApiCall::PatchStatus(later)) = (&old.call, &new.call) {
+        if let Some(old) = lane.waiting.take().and_then(|id| calls.remove(id)) {
+            counts.merged += 1;
+            if let (ApiCall::PatchStatus(old), ApiCall::PatchStatus(later)) = (&old.call, &new) {
                 let Some(merged) = merged(old, later) else {
                     if lane.on_the_way.is_none() {
-                        self.lanes.remove(&pod);
+                        lanes.remove(&pod);
                     }
-                    return false;
+                    return None;
                 };
-                new.call = ApiCall::PatchStatus(merged);
+                new = ApiCall::PatchStatus(merged);
+            }
+            #[cfg(feature = "mutants")]
+            if self.mutants.has(Mutant::PatchAfterBind) && matches!(new, ApiCall::Bind { .. }) {
+                lane.stale = Some(old.call);
             }
         }
-        self.pod_of_call.insert(new.id, pod);
-        lane.waiting = Some(new);
+        let id = calls.insert(new, Road::Lane);
+        lane.waiting = Some(id);
         if is_first {
             self.ready.push_back(pod);
         }
-        true
+        Some(id)
     }
 
     /// Hands out as much as is allowed.
@@ -341,16 +330,18 @@ impl Dispatcher {
             if lane.on_the_way.is_some() {
                 continue;
             }
-            let Some(call) = lane.waiting.take() else { continue };
-            lane.on_the_way = Some(call.clone());
+            let Some(id) = lane.waiting.take() else { continue };
+            lane.on_the_way = Some(id);
             self.on_the_way += 1;
-            self.send(&call);
+            self.send(id);
         }
     }
 
-    fn send(&mut self, call: &Call) {
+    fn send(&mut self, id: CallId) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        call.is_out = true;
         self.counts.sent += 1;
-        self.out.push(OutgoingCall { id: call.id, call: call.call.clone() });
+        self.out.push(OutgoingCall { id, call: call.call.clone() });
     }
 
     /// The API answered. What is over, if it is: a passing failure is tried again first.
@@ -360,58 +351,59 @@ impl Dispatcher {
         result: Result<(), CallFailure>,
         now_ns: u64,
     ) -> Option<Finished> {
-        let call = match self.direct.get_mut(&id) {
-            Some(call) => call,
-            None => {
-                let pod = self.pod_of_call.get(&id)?;
-                self.lanes.get_mut(pod)?.on_the_way.as_mut().filter(|call| call.id == id)?
-            }
-        };
-        // Whoever wants a pod deleted looks again whether that is the best there is.
-        let may_retry = !matches!(call.call, ApiCall::DeletePod { .. });
-        if result == Err(CallFailure::Transient) && call.tries < RETRY_AFTER_NS.len() && may_retry {
-            self.retries.push((now_ns + RETRY_AFTER_NS[call.tries], id));
+        let call = self.calls.get_mut(id).filter(|call| call.is_out)?;
+        if result == Err(CallFailure::Transient)
+            && let Some(after_ns) = RETRY_AFTER_NS.get(usize::from(call.tries))
+            // Whoever wants a pod deleted looks again whether that is the best there is.
+            && !matches!(call.call, ApiCall::DeletePod { .. })
+        {
+            self.retries.push((now_ns + after_ns, id));
             call.tries += 1;
             return None;
         }
         self.counts.failed += u64::from(result.is_err());
-        let call = self.finish(id).expect("the call was just found");
+        let call = self.finish(id)?;
         self.pump();
-        Some(Finished { id, call: call.call, result })
+        Some(Finished { id, call, result })
     }
 
-    /// Takes a call off the books, and lines up the next of its pod.
-    fn finish(&mut self, id: CallId) -> Option<Call> {
-        if let Some(call) = self.direct.remove(&id) {
-            return Some(call);
+    /// Takes a call that was handed out off the books, and lines up the next of its pod.
+    fn finish(&mut self, id: CallId) -> Option<ApiCall> {
+        let call = self.calls.remove(id)?;
+        if call.road == Road::Direct {
+            return Some(call.call);
         }
-        let pod = self.pod_of_call.remove(&id)?;
-        let lane = self.lanes.get_mut(&pod)?;
-        let call = lane.on_the_way.take()?;
-        self.on_the_way -= 1;
-        #[cfg(feature = "mutants")]
-        if let Some(stale) = lane.stale.take_if(|_| lane.waiting.is_none()) {
-            self.pod_of_call.insert(stale.id, pod);
-            lane.waiting = Some(stale);
+        let pod = pod_of(&call.call);
+        if let Entry::Occupied(mut lane) = self.lanes.entry(pod) {
+            lane.get_mut().on_the_way = None;
+            self.on_the_way -= 1;
+            #[cfg(feature = "mutants")]
+            if lane.get().waiting.is_none()
+                && let Some(stale) = lane.get_mut().stale.take()
+            {
+                lane.get_mut().waiting = Some(self.calls.insert(stale, Road::Lane));
+            }
+            if lane.get().waiting.is_some() {
+                self.ready.push_back(pod);
+            } else {
+                lane.remove();
+            }
         }
-        if lane.waiting.is_some() {
-            self.ready.push_back(pod);
-        } else {
-            self.lanes.remove(&pod);
-        }
-        Some(call)
+        Some(call.call)
     }
 
     /// A pod is gone: what waits for it is not sent any more, nor is anything made again. A call on
     /// its way stays on the books until it is answered.
     pub fn forget(&mut self, pod: PodUid) {
-        if let Some(lane) = self.lanes.get_mut(&pod) {
-            if let Some(call) = lane.waiting.take() {
+        if !self.lanes.is_empty()
+            && let Entry::Occupied(mut lane) = self.lanes.entry(pod)
+        {
+            if let Some(waiting) = lane.get_mut().waiting.take() {
                 self.counts.merged += 1;
-                self.pod_of_call.remove(&call.id);
+                self.calls.remove(waiting);
             }
-            if lane.on_the_way.is_none() {
-                self.lanes.remove(&pod);
+            if lane.get().on_the_way.is_none() {
+                lane.remove();
             }
         }
         self.forget_retries(pod);
@@ -421,12 +413,8 @@ impl Dispatcher {
         if self.retries.is_empty() {
             return;
         }
-        let Dispatcher { retries, direct, pod_of_call, .. } = self;
-        let is_of_pod = |id: &CallId| {
-            let owner =
-                direct.get(id).map(|call| pod_of(&call.call)).or_else(|| pod_of_call.get(id).copied());
-            owner == Some(pod)
-        };
+        let Dispatcher { retries, calls, .. } = self;
+        let is_of_pod = |id: &CallId| calls.get(*id).is_some_and(|call| pod_of(&call.call) == pod);
         let gone: Vec<CallId> = retries.iter().map(|&(_, id)| id).filter(is_of_pod).collect();
         retries.retain(|(_, id)| !gone.contains(id));
         for id in gone {
@@ -445,11 +433,8 @@ impl Dispatcher {
         self.retries = left;
         let due: Vec<(u64, CallId)> = due;
         for (_, id) in due {
-            let pod = self.pod_of_call.get(&id);
-            let in_lane = pod.and_then(|pod| self.lanes.get(pod)).and_then(|lane| lane.on_the_way.as_ref());
-            let Some(call) = self.direct.get(&id).or(in_lane).cloned() else { continue };
-            self.counts.retried += 1;
-            self.send(&call);
+            self.counts.retried += u64::from(self.knows(id));
+            self.send(id);
         }
     }
 

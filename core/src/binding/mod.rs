@@ -10,6 +10,7 @@
 //! A pod whose profile has nothing to do between assuming and binding takes none of this: its
 //! binding is handed out in the cycle that chose the node.
 
+mod call_table;
 pub mod cycle;
 pub mod dispatcher;
 
