@@ -31,7 +31,7 @@ pub use pod::{
     parse_pod_uid,
 };
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
-pub use watch::{EventKind, NodeEntry, Watch, WatchEvent, WatchedObject};
+pub use watch::{EventKind, NodeEntry, RunningWatch, Watch, WatchEvent, WatchedObject};
 
 /// Which pods a list covers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,6 +91,9 @@ pub trait Api: Send + Sync {
 
     /// WATCH of every kind in one ordered stream: all that happened after `resource_version`.
     fn watch(&self, resource_version: u64) -> Result<Box<dyn Watch>, ApiError>;
+
+    /// WATCH of nodes and of pods that ask something of their node while they run.
+    fn watch_running(&self, resource_version: u64) -> Result<Box<dyn RunningWatch>, ApiError>;
 
     /// Wakes readers that wait, although nothing was written: something else is there for them. A
     /// nudge after a reader's last drain is not lost.

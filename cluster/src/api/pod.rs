@@ -119,6 +119,8 @@ impl PodFlags {
     pub const FINALIZERS: PodFlags = PodFlags(4);
     /// `spec.schedulingGates` is not empty.
     pub const GATED: PodFlags = PodFlags(8);
+    /// The pod asks something of its node while it runs (KEP-2358), or has done so before.
+    pub const EXECUTION_TERMS: PodFlags = PodFlags(16);
 
     /// All facts of `other` hold.
     #[must_use]
@@ -136,6 +138,12 @@ impl PodFlags {
     #[must_use]
     pub fn with(self, other: PodFlags) -> PodFlags {
         PodFlags(self.0 | other.0)
+    }
+
+    /// The facts that hold in both.
+    #[must_use]
+    pub fn and(self, other: PodFlags) -> PodFlags {
+        PodFlags(self.0 & other.0)
     }
 
     /// The facts of this that are not in `other`.

@@ -77,3 +77,15 @@ pub trait Watch: Send {
     /// `false` early, as after a [`nudge`](super::Api::nudge).
     fn wait(&mut self, timeout: Duration) -> bool;
 }
+
+/// A reader for whom most pods are no news: it gets all nodes, and of the pods on a node those that
+/// ask something of it while they run ([`PodFlags::EXECUTION_TERMS`](super::PodFlags::EXECUTION_TERMS)).
+/// What it does not get does not wake it either.
+pub trait RunningWatch: Watch {
+    /// From now on all pods on nodes are delivered. Appends what has not been drained yet, and then
+    /// those that were left out so far, as they are now: as `Added`, in the order of their creation.
+    fn follow_all(&mut self, events: &mut Vec<WatchEvent>) -> Result<(), ApiError>;
+
+    /// All up to this version has been drained, or was no news.
+    fn seen_version(&self) -> u64;
+}

@@ -74,6 +74,11 @@ pub fn drop_execution_affinity(pod: &mut Pod) {
     }
 }
 
+/// Whether the pod has the field.
+pub(crate) fn has_execution_terms(pod: &Pod) -> bool {
+    pod.metadata.annotations.as_ref().is_some_and(|it| it.contains_key(EXECUTION_AFFINITY))
+}
+
 /// The terms, if the pod has the field.
 pub(super) fn execution_terms(
     pod: &Pod,

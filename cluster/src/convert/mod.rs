@@ -18,6 +18,7 @@ mod workload;
 
 pub use affinity::label_selector_input;
 pub use error::ConvertError;
+pub(crate) use execution::has_execution_terms;
 pub use execution::{
     EXECUTION_AFFINITY, drop_execution_affinity, lift_execution_affinity, lower_execution_affinity,
 };

@@ -10,11 +10,12 @@ use super::EmbeddedCluster;
 use super::calls::{Tally, Target, Verb};
 use super::others::Place;
 use super::state::State;
-use super::watch::EmbeddedWatch;
+use super::watch::{EmbeddedRunningWatch, EmbeddedWatch};
 use crate::api::{
     Api, ApiError, Binding, CallCounts, ConditionSetId, CreatedPods, ListQuery, NamedBinding, NamespaceId,
-    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodFilter, PodName, PodRow, PodRowList,
-    PodSpecEntry, PodStatusPatch, PodTemplateRef, SpecId, Watch, resource_or_guess,
+    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodFilter,
+    PodName, PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, Watch,
+    resource_or_guess,
 };
 use crate::selector;
 
@@ -255,6 +256,21 @@ impl Api for EmbeddedCluster {
         let opened = self.shared.lock().log.open(resource_version);
         self.shared.calls.add(Verb::Watch, Target::Other("*"), Tally::of(&opened));
         let watch = EmbeddedWatch { shared: Arc::clone(&self.shared), cursor: opened?, nudges: 0 };
+        Ok(Box::new(watch))
+    }
+
+    fn watch_running(&self, resource_version: u64) -> Result<Box<dyn RunningWatch>, ApiError> {
+        let opened = {
+            let mut state = self.shared.lock();
+            let State { log, followers, .. } = &mut *state;
+            log.since(resource_version).map(|missed| followers.open(missed))
+        };
+        self.shared.calls.add(Verb::Watch, Target::Other("*"), Tally::of(&opened));
+        let watch = EmbeddedRunningWatch {
+            shared: Arc::clone(&self.shared),
+            follower: opened?,
+            seen_version: resource_version,
+        };
         Ok(Box::new(watch))
     }
 

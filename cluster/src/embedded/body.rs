@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{ConditionStatus, PodConditionEntry, PodFlags, PodPhase, PodRow, format_pod_uid};
+use crate::convert::has_execution_terms;
 
 /// The condition that belongs to what scheduling reads (see `convert`), not to the row.
 const RESIZE_PENDING: &str = "PodResizePending";
@@ -64,6 +65,9 @@ pub(super) fn flags_of(body: &Pod) -> PodFlags {
     let gates = body.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());
     if gates.is_some_and(|gates| !gates.is_empty()) {
         flags = flags.with(PodFlags::GATED);
+    }
+    if has_execution_terms(body) {
+        flags = flags.with(PodFlags::EXECUTION_TERMS);
     }
     flags
 }

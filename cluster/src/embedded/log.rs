@@ -19,7 +19,7 @@ const HISTORY_EVENTS: usize = 32_768;
 
 /// The most events kept for a reader that does not read: 300 MB. Beyond, the oldest go and the
 /// reader is told that it has lost them.
-const LOG_EVENTS_MAX: usize = 1 << 22;
+pub(super) const LOG_EVENTS_MAX: usize = 1 << 22;
 
 /// A place in the table of cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,16 @@ impl EventLog {
         self.cursors[slot] = Some(version);
         self.note_slowest();
         Ok(CursorId(slot))
+    }
+
+    /// All that came after `version`, if it is kept.
+    pub(super) fn since(&self, version: u64) -> Result<impl Iterator<Item = &WatchEvent>, ApiError> {
+        if self.last_version < version {
+            return Err(ApiError::too_large_version(version, self.last_version));
+        }
+        self.check_kept(version)?;
+        let count = (self.last_version - version) as usize;
+        Ok(self.events.range(self.events.len() - count..))
     }
 
     /// The reader is gone.

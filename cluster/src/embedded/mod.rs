@@ -14,6 +14,7 @@ mod api;
 mod body;
 mod calls;
 mod conditions;
+mod followers;
 mod log;
 mod meta;
 mod names;
@@ -52,6 +53,8 @@ struct Shared {
     state: Mutex<State>,
     /// Told of writes while somebody waits for them.
     changed: Condvar,
+    /// Told of what concerns pods that run, while a follower waits for it.
+    followed: Condvar,
     calls: Calls,
     now_ns: NowNs,
 }
@@ -66,12 +69,17 @@ impl Shared {
     fn write<T>(&self, write: impl FnOnce(&mut State, u64) -> T) -> T {
         let now_ns = (self.now_ns)();
         let mut state = self.lock();
-        let before = state.log.last_version();
+        let (before, followed_before) = (state.log.last_version(), state.followers.taken_in());
         let result = write(&mut state, now_ns);
         let must_wake = 0 < state.waiter_count && before < state.log.last_version();
+        let must_wake_followers =
+            0 < state.followers.waiter_count && followed_before < state.followers.taken_in();
         drop(state);
         if must_wake {
             self.changed.notify_all();
+        }
+        if must_wake_followers {
+            self.followed.notify_all();
         }
         result
     }
@@ -85,6 +93,7 @@ impl EmbeddedCluster {
         let shared = Shared {
             state: Mutex::new(State::new()),
             changed: Condvar::new(),
+            followed: Condvar::new(),
             calls: Calls::default(),
             now_ns,
         };

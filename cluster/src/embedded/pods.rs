@@ -332,13 +332,8 @@ impl State {
         pod.status.clone_from(&old.status);
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, row.name)?;
-        let terminating = row.flags.contains(PodFlags::TERMINATING);
-        let new = PodRow {
-            spec,
-            flags: if terminating { flags.with(PodFlags::TERMINATING) } else { flags },
-            ..row
-        };
-        Ok(self.replace_pod(row, new))
+        let kept = row.flags.and(PodFlags::TERMINATING.with(PodFlags::EXECUTION_TERMS));
+        Ok(self.replace_pod(row, PodRow { spec, flags: flags.with(kept), ..row }))
     }
 
     fn check_spec_update(&self, new: &PodSpec, old: &PodSpec, row: &PodRow) -> Result<(), ApiError> {

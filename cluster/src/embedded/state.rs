@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
 
 use super::conditions::ConditionTable;
+use super::followers::Followers;
 use super::log::EventLog;
 use super::names::PodNames;
 use super::rows::PodRows;
@@ -35,6 +36,7 @@ pub(super) enum NamespaceState {
 /// The store.
 pub(super) struct State {
     pub(super) log: EventLog,
+    pub(super) followers: Followers,
     pub(super) rows: PodRows,
     pub(super) names: PodNames,
     pub(super) specs: SpecTable,
@@ -66,6 +68,7 @@ impl State {
     pub(super) fn new() -> Self {
         Self {
             log: EventLog::new(),
+            followers: Followers::default(),
             rows: PodRows::new(),
             names: PodNames::default(),
             specs: SpecTable::default(),
@@ -86,7 +89,11 @@ impl State {
     }
 
     pub(super) fn publish(&mut self, kind: EventKind, object: WatchedObject) {
-        self.log.push(WatchEvent { kind, object });
+        let event = WatchEvent { kind, object };
+        if !self.followers.is_empty() {
+            self.followers.take_in(&event);
+        }
+        self.log.push(event);
     }
 
     pub(super) fn namespace_id(&mut self, name: &str) -> NamespaceId {
@@ -147,5 +154,6 @@ impl State {
             + self.namespaces.memory_bytes()
             + self.node_names.memory_bytes()
             + self.log.memory_bytes()
+            + self.followers.memory_bytes()
     }
 }

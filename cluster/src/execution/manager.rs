@@ -1,4 +1,8 @@
 //! Shards on threads, fed from one watch.
+//!
+//! A pod without execution terms has nothing to fear but a `NoExecute` taint. While no node has had
+//! one, the watch leaves such pods out: plain pods cost the manager nothing, not even a wake-up. With
+//! the first taint it follows all pods, those that run already first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,14 +16,15 @@ use super::report::{ExecutionCounts, ExecutionReport};
 use super::shard::{Cause, Eviction, Shard};
 use crate::api::{
     Api, ApiError, ConditionEdit, ConditionPatch, ConditionStatus, EventKind, ListQuery, NodeEntry,
-    NodeNameId, Nomination, Object, PodFilter, PodFlags, PodRow, PodStatusPatch, Watch, WatchedObject,
+    NodeNameId, Nomination, Object, PodFilter, PodFlags, PodRow, PodStatusPatch, RunningWatch, WatchEvent,
+    WatchedObject,
 };
 use crate::clock::monotonic_ns;
 use crate::convert::node_input;
 use crate::runtime::RuntimeError;
 
-/// How long an idle thread sleeps before it looks whether it is to stop.
-const IDLE_WAIT: Duration = Duration::from_millis(2);
+/// How long an idle thread sleeps before it looks whether it is to stop, and says how far it has seen.
+const IDLE_WAIT: Duration = Duration::from_millis(5);
 
 /// How the manager runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ enum What {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The last resource version whose event was handed to a shard.
+    /// All up to this resource version was handed to a shard, or concerns nobody.
     handled_version: AtomicU64,
     /// Handed to a shard and not yet dealt with.
     pending: AtomicU64,
@@ -83,7 +88,7 @@ impl ExecutionManager {
         let spawn_error = |source| RuntimeError::Threads { threads, source };
         let shared = Arc::new(Shared::default());
         let (senders, receivers): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
-        let mut router = Router { senders, shared: Arc::clone(&shared) };
+        let mut router = Router { senders, shared: Arc::clone(&shared), follows: Follows::AskingPods };
         let watch = router.begin(api.as_ref())?;
         let mut shards = Vec::with_capacity(receivers.len());
         for (at, receiver) in receivers.into_iter().enumerate() {
@@ -132,20 +137,29 @@ impl ExecutionManager {
     }
 }
 
+/// Which pods the router hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    /// Those with execution terms: no node has had a `NoExecute` taint yet.
+    AskingPods,
+    AllPods,
+}
+
 /// Hands events to the shards of their nodes.
 struct Router {
     senders: Vec<Sender<Work>>,
     shared: Arc<Shared>,
+    follows: Follows,
 }
 
 impl Router {
     /// Everything there is, and a watch that misses nothing after it. Nodes are listed first and the
     /// watch begins there: what comes twice is no news the second time.
-    fn begin(&mut self, api: &dyn Api) -> Result<Box<dyn Watch>, RuntimeError> {
+    fn begin(&mut self, api: &dyn Api) -> Result<Box<dyn RunningWatch>, RuntimeError> {
         let nodes = api.list(&ListQuery::all("v1", "Node"))?;
         let pods = api.pods_in(PodFilter::default())?;
         let version = nodes.resource_version.min(pods.resource_version);
-        let now_ns = monotonic_ns();
+        let mut events = Vec::new();
         for node in nodes.items.into_iter().filter_map(Object::into_node) {
             let name = node.metadata.name.clone().unwrap_or_default();
             let input = node_input(&node).map_err(|error| ApiError::invalid("Node", &name, error))?;
@@ -155,34 +169,43 @@ impl Router {
                 input: Arc::new(input),
                 object: Arc::new(*node),
             };
-            self.node(EventKind::Added, Arc::new(entry), now_ns);
+            events.push(added(WatchedObject::Node(Arc::new(entry))));
         }
-        pods.rows.iter().for_each(|row| self.pod(EventKind::Added, *row, now_ns));
-        self.shared.handled_version.store(version, Ordering::Release);
-        Ok(api.watch(version)?)
+        let asking = pods.rows.into_iter().filter(|row| row.flags.contains(PodFlags::EXECUTION_TERMS));
+        events.extend(asking.map(|row| added(WatchedObject::Pod(row))));
+        let mut watch = api.watch_running(version)?;
+        self.route(&mut events, watch.as_mut())?;
+        Ok(watch)
     }
 
-    fn run(mut self, mut watch: Box<dyn Watch>) -> Result<(), ApiError> {
+    fn run(mut self, mut watch: Box<dyn RunningWatch>) -> Result<(), ApiError> {
         let mut events = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) {
-            events.clear();
             if watch.drain_into(&mut events)? == 0 {
+                self.shared.handled_version.store(watch.seen_version(), Ordering::Release);
                 watch.wait(IDLE_WAIT);
                 continue;
             }
-            let now_ns = monotonic_ns();
-            let last = events.last().map(crate::api::WatchEvent::resource_version);
-            for event in events.drain(..) {
-                match event.object {
-                    WatchedObject::Node(entry) => self.node(event.kind, entry, now_ns),
-                    WatchedObject::Pod(row) => self.pod(event.kind, row, now_ns),
-                    WatchedObject::Other(_) => {}
-                }
-            }
-            if let Some(version) = last {
-                self.shared.handled_version.store(version, Ordering::Release);
+            self.route(&mut events, watch.as_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Hands out events, and all pods behind them if one of the nodes drives pods away.
+    fn route(&mut self, events: &mut Vec<WatchEvent>, watch: &mut dyn RunningWatch) -> Result<(), ApiError> {
+        if self.follows == Follows::AskingPods && events.iter().any(drives_pods_away) {
+            watch.follow_all(events)?;
+            self.follows = Follows::AllPods;
+        }
+        let now_ns = monotonic_ns();
+        for event in events.drain(..) {
+            match event.object {
+                WatchedObject::Node(entry) => self.node(event.kind, entry, now_ns),
+                WatchedObject::Pod(row) => self.pod(event.kind, row, now_ns),
+                WatchedObject::Other(_) => {}
             }
         }
+        self.shared.handled_version.store(watch.seen_version(), Ordering::Release);
         Ok(())
     }
 
@@ -212,6 +235,16 @@ impl Router {
             self.shared.pending.fetch_sub(1, Ordering::AcqRel);
         }
     }
+}
+
+fn added(object: WatchedObject) -> WatchEvent {
+    WatchEvent { kind: EventKind::Added, object }
+}
+
+/// Whether the event is about a node that has a `NoExecute` taint.
+fn drives_pods_away(event: &WatchEvent) -> bool {
+    let WatchedObject::Node(entry) = &event.object else { return false };
+    entry.input.taints.iter().any(|taint| taint.effect == "NoExecute")
 }
 
 /// The thread of a shard.

@@ -9,6 +9,7 @@ mod names;
 mod objects;
 mod pod_events;
 mod replay;
+mod running;
 mod scenarios;
 mod slow_api;
 mod status;

@@ -71,6 +71,22 @@ fn with_the_gate_on_pods_go_only_where_the_term_holds() {
 }
 
 #[test]
+fn plain_pods_are_not_looked_at_and_a_pod_with_terms_behind_them_is() {
+    let outcome = completes(
+        GATE,
+        "opcode: createAny, templatePath: ../t/cache-node.yaml, count: 2
+         opcode: createPods, count: 10, podTemplatePath: ../t/waiter.yaml, namespace: plain
+         opcode: createPods, count: 6, podTemplatePath: ../t/cache-pod.yaml, namespace: caches
+         opcode: createPods, count: 10, podTemplatePath: ../t/waiter.yaml, namespace: plain
+         opcode: updateAny, templatePath: ../t/cache-node-relabelled.yaml, count: 2",
+    );
+    let counts = outcome.execution.expect("the manager ran").counts;
+    assert_eq!((counts.evicted_by_affinity, counts.evicted_by_taint), (6, 0));
+    assert_eq!(counts.pods_checked, 12, "the six as they came, and when their node changed");
+    assert_eq!(outcome.pod_count, 20, "the plain ones stay");
+}
+
+#[test]
 fn a_taint_evicts_who_does_not_tolerate_it() {
     let outcome = completes(
         GATE,
