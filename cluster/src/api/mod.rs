@@ -12,6 +12,7 @@ mod calls;
 mod error;
 mod object;
 mod pod;
+mod pod_event;
 mod resource;
 mod watch;
 
@@ -30,6 +31,7 @@ pub use pod::{
     PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, format_pod_uid,
     parse_pod_uid,
 };
+pub use pod_event::{PodEventNote, PodEventPost, PodEventRef};
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
 pub use watch::{EventKind, NodeEntry, RunningWatch, Watch, WatchEvent, WatchedObject};
 
@@ -79,6 +81,9 @@ pub trait Api: Send + Sync {
 
     /// PATCHes on pods/status. Appends one result per patch, in order.
     fn patch_pod_status_batch(&self, patches: &[PodStatusPatch<'_>], results: &mut Vec<Result<(), ApiError>>);
+
+    /// POSTs of events about pods. Appends one result per event, in order.
+    fn post_pod_events(&self, events: &[PodEventPost], results: &mut Vec<Result<PodEventRef, ApiError>>);
 
     /// PATCH on nodes/status: the fields that `status` has are replaced, the others kept.
     fn patch_node_status(&self, name: &str, status: NodeStatus) -> Result<(), ApiError>;

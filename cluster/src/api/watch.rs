@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use schedlab_core::input::NodeInput;
 
-use super::{ApiError, GenericObject, NodeNameId, PodRow};
+use super::{ApiError, GenericObject, NodeNameId, PodEventRef, PodRow};
 
 /// What happened to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub enum WatchedObject {
     Pod(PodRow),
     /// A node.
     Node(Arc<NodeEntry>),
+    /// An event about a pod; nobody but its reader needs the object.
+    PodEvent(PodEventRef),
     /// Any other kind.
     Other(Arc<GenericObject>),
 }
@@ -62,6 +64,7 @@ impl WatchEvent {
         match &self.object {
             WatchedObject::Pod(row) => row.resource_version,
             WatchedObject::Node(node) => node.resource_version,
+            WatchedObject::PodEvent(event) => event.resource_version,
             WatchedObject::Other(object) => object.resource_version,
         }
     }

@@ -13,7 +13,7 @@ use super::state::State;
 use super::watch::{EmbeddedRunningWatch, EmbeddedWatch};
 use crate::api::{
     Api, ApiError, Binding, CallCounts, ConditionSetId, CreatedPods, ListQuery, NamedBinding, NamespaceId,
-    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodFilter,
+    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodEventPost, PodEventRef, PodFilter,
     PodName, PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, Watch,
     resource_or_guess,
 };
@@ -61,12 +61,12 @@ impl EmbeddedCluster {
     }
 
     /// One verb for each item, under one lock.
-    fn write_each<T>(
+    fn write_each<T, R>(
         &self,
         (verb, target): (Verb, Target<'_>),
         items: &[T],
-        results: &mut Vec<Result<(), ApiError>>,
-        write: impl Fn(&mut State, &T, u64) -> Result<(), ApiError>,
+        results: &mut Vec<Result<R, ApiError>>,
+        write: impl Fn(&mut State, &T, u64) -> Result<R, ApiError>,
     ) {
         let first = results.len();
         results.reserve(items.len());
@@ -92,6 +92,7 @@ impl Api for EmbeddedCluster {
             }
             Object::Node(node) => state.create_node(*node, now_ns).map(|node| Object::Node(Box::new(node))),
             Object::Other(object) => {
+                state.prepare_kind(&object.kind);
                 state.create_other(*object, now_ns).map(|object| Object::Other(Box::new(object)))
             }
         });
@@ -100,7 +101,8 @@ impl Api for EmbeddedCluster {
     }
 
     fn get(&self, key: &ObjectKey) -> Result<Object, ApiError> {
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
+        state.prepare_kind(&key.kind);
         let result = match Kind::of(&key.api_version, &key.kind) {
             Kind::Pod => state
                 .get_pod(namespace_of(key.namespace.as_deref()), &key.name)
@@ -118,7 +120,8 @@ impl Api for EmbeddedCluster {
     }
 
     fn list(&self, query: &ListQuery) -> Result<ObjectList, ApiError> {
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
+        state.prepare_kind(&query.kind);
         let labels = query.labels.as_ref();
         let items = match Kind::of(&query.api_version, &query.kind) {
             Kind::Pod => {
@@ -155,6 +158,7 @@ impl Api for EmbeddedCluster {
             Object::Pod(pod) => state.update_pod(*pod).map(|pod| Object::Pod(Box::new(pod))),
             Object::Node(node) => state.update_node(*node).map(|node| Object::Node(Box::new(node))),
             Object::Other(object) => {
+                state.prepare_kind(&object.kind);
                 state.update_other(*object).map(|object| Object::Other(Box::new(object)))
             }
         });
@@ -168,6 +172,7 @@ impl Api for EmbeddedCluster {
             Object::Pod(pod) => state.update_pod_status(*pod, now_ns).map(|pod| Object::Pod(Box::new(pod))),
             Object::Node(node) => state.update_node_status(*node).map(|node| Object::Node(Box::new(node))),
             Object::Other(object) => {
+                state.prepare_kind(&object.kind);
                 state.update_other_status(&object).map(|object| Object::Other(Box::new(object)))
             }
         });
@@ -184,7 +189,10 @@ impl Api for EmbeddedCluster {
                 state.delete_pod(pod, now_ns)
             }
             Kind::Node => state.delete_node(&key.name, uid, now_ns),
-            Kind::Other => state.delete_other(&Place::of_key(key), uid, now_ns),
+            Kind::Other => {
+                state.prepare_kind(&key.kind);
+                state.delete_other(&Place::of_key(key), uid, now_ns)
+            }
         });
         self.count(Verb::Delete, key, None, Tally::of(&result));
         result
@@ -223,6 +231,10 @@ impl Api for EmbeddedCluster {
         results: &mut Vec<Result<(), ApiError>>,
     ) {
         self.write_each((Verb::Patch, Target::PodStatus), patches, results, State::patch_pod);
+    }
+
+    fn post_pod_events(&self, events: &[PodEventPost], results: &mut Vec<Result<PodEventRef, ApiError>>) {
+        self.write_each((Verb::Post, Target::Other("events")), events, results, State::post_pod_event);
     }
 
     fn patch_node_status(&self, name: &str, status: NodeStatus) -> Result<(), ApiError> {

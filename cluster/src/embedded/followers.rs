@@ -144,7 +144,7 @@ fn concerns(follows: Followed, object: &WatchedObject) -> bool {
     match object {
         WatchedObject::Pod(row) => runs(follows, row),
         WatchedObject::Node(_) => true,
-        WatchedObject::Other(_) => false,
+        WatchedObject::PodEvent(_) | WatchedObject::Other(_) => false,
     }
 }
 

@@ -20,6 +20,7 @@ mod meta;
 mod names;
 mod nodes;
 mod others;
+mod pod_events;
 mod pods;
 mod rows;
 mod specs;

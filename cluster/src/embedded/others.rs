@@ -144,6 +144,13 @@ impl State {
         object
     }
 
+    /// An object that was written before, and takes its place only now.
+    pub(super) fn insert_written(&mut self, object: GenericObject) {
+        let place = Place::of_object(&object);
+        let table = self.others.entry(place.table()).or_default();
+        table.insert(place.path, Arc::new(object));
+    }
+
     /// The PV controller's part: a volume that names its claim is bound to it from both sides.
     ///
     /// Upstream: test/integration/util/util.go `StartFakePVController`, which scheduler_perf runs.

@@ -10,6 +10,7 @@ use super::conditions::ConditionTable;
 use super::followers::Followers;
 use super::log::EventLog;
 use super::names::PodNames;
+use super::pod_events::PodEvents;
 use super::rows::PodRows;
 use super::specs::SpecTable;
 use crate::api::{EventKind, GenericObject, NamespaceId, NodeEntry, NodeNameId, WatchEvent, WatchedObject};
@@ -50,6 +51,7 @@ pub(super) struct State {
     pub(super) node_names: Interner,
     pub(super) nodes: BTreeMap<String, Arc<NodeEntry>>,
     pub(super) others: BTreeMap<ResourceKey, BTreeMap<ObjectPath, Arc<GenericObject>>>,
+    pub(super) pod_events: PodEvents,
     /// `metadata.deletionTimestamp` of the few pods that wait for their finalizers.
     pub(super) pod_deletion_ns: FxHashMap<PodUid, u64>,
     /// The next number behind a `generateName`, by resource and prefix.
@@ -79,6 +81,7 @@ impl State {
             node_names: Interner::default(),
             nodes: BTreeMap::new(),
             others: BTreeMap::new(),
+            pod_events: PodEvents::default(),
             pod_deletion_ns: FxHashMap::default(),
             generated: BTreeMap::new(),
             next_uid: 1,
@@ -120,9 +123,17 @@ impl State {
 
     /// A UID for a node or another object: a counter in the shape of a UUID.
     pub(super) fn take_uid(&mut self) -> String {
-        let uid = self.next_uid;
+        State::uid_text(self.take_uid_number())
+    }
+
+    /// The number of a UID, to be written later.
+    pub(super) fn take_uid_number(&mut self) -> u64 {
         self.next_uid += 1;
-        format!("00000000-0000-4000-9000-{uid:012x}")
+        self.next_uid - 1
+    }
+
+    pub(super) fn uid_text(number: u64) -> String {
+        format!("00000000-0000-4000-9000-{number:012x}")
     }
 
     /// A name behind a prefix that `is_taken` does not know yet.
@@ -154,6 +165,7 @@ impl State {
             + self.namespaces.memory_bytes()
             + self.node_names.memory_bytes()
             + self.log.memory_bytes()
+            + self.pod_events.memory_bytes()
             + self.followers.memory_bytes()
     }
 }

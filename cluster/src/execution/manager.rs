@@ -202,7 +202,7 @@ impl Router {
             match event.object {
                 WatchedObject::Node(entry) => self.node(event.kind, entry, now_ns),
                 WatchedObject::Pod(row) => self.pod(event.kind, row, now_ns),
-                WatchedObject::Other(_) => {}
+                WatchedObject::PodEvent(_) | WatchedObject::Other(_) => {}
             }
         }
         self.shared.handled_version.store(watch.seen_version(), Ordering::Release);

@@ -11,13 +11,13 @@ use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{ConditionChange, ConditionReason, PodEventReason, StatusPatch, VolumeWrites};
 
 use super::bind::bind_by_extender;
-use super::events::{Note, NoteText, Outbox};
+use super::events::Outbox;
 use super::record::{BindRecorder, Bound};
 use super::volumes;
 use super::wall::Shared;
 use crate::api::{
-    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch,
-    Reason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodEventNote,
+    PodEventPost, PodStatusPatch, Reason,
 };
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
@@ -230,7 +230,7 @@ impl<B: BindRecorder> Binder<B> {
         self.shared.calls.bindings.count(results);
         self.recorder.binds_ended(bound);
         if let Some(outbox) = &self.scheduled {
-            outbox.send(scheduled_notes(&batch.binds, results));
+            outbox.send(scheduled_events(&batch.binds, results));
         }
         self.scratch = scratch;
     }
@@ -269,14 +269,15 @@ impl<B: BindRecorder> Binder<B> {
     }
 }
 
-fn scheduled_notes(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec<Note> {
+fn scheduled_events(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec<PodEventPost> {
     let bound = binds.iter().zip(results).filter(|(_, result)| result.is_ok());
-    let note = |(call, _): (&BindCall, _)| Note {
+    let post = |(call, _): (&BindCall, _)| PodEventPost {
         pod: call.binding.pod,
+        named: None,
         reason: PodEventReason::Scheduled,
-        text: NoteText::BoundTo(call.binding.node),
+        note: PodEventNote::AssignedTo(call.binding.node),
     };
-    bound.map(note).collect()
+    bound.map(post).collect()
 }
 
 pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {

@@ -45,6 +45,7 @@ impl Bridge {
             }
             (WatchedObject::Node(node), EventKind::Deleted) => scheduler.on_node_removed(&node.input.name),
             (WatchedObject::Node(node), _) => scheduler.on_shared_node(&node.input, now_ns),
+            (WatchedObject::PodEvent(_), _) => {}
             (WatchedObject::Other(object), kind) => tell_of(object, kind, scheduler, now_ns),
         }
     }

@@ -337,7 +337,8 @@ fn start_events(
     let (sender, inbox) = unbounded();
     let recorder = Recorder::new(Arc::clone(api), Arc::clone(shared), inbox);
     // Nobody joins it: it ends when the other two have ended, and holds nothing back.
-    std::thread::Builder::new().name("events".to_owned()).spawn(move || recorder.run(link))?;
+    let run = move || if link.is_instant() { recorder.run() } else { recorder.run_over(link) };
+    std::thread::Builder::new().name("events".to_owned()).spawn(run)?;
     Ok(Some(Outbox { sender, shared: Arc::clone(shared) }))
 }
 

@@ -14,6 +14,7 @@ pub(super) fn event_text(event: &WatchEvent) -> String {
             format!("pod {} {:?}{node}{named}{leaves}", row.uid.0, event.kind)
         }
         WatchedObject::Node(entry) => format!("node {} {:?}", entry.input.name, event.kind),
+        WatchedObject::PodEvent(_) => format!("Event {:?}", event.kind),
         WatchedObject::Other(object) => format!("{} {:?}", object.kind, event.kind),
     }
 }

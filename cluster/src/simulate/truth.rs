@@ -30,7 +30,7 @@ pub(super) fn stream_of(event: &WatchEvent) -> Stream {
     match &event.object {
         WatchedObject::Pod(_) => Stream::Pods,
         WatchedObject::Node(_) => Stream::Nodes,
-        WatchedObject::Other(_) => Stream::Others,
+        WatchedObject::PodEvent(_) | WatchedObject::Other(_) => Stream::Others,
     }
 }
 
@@ -48,6 +48,7 @@ impl Objects {
             WatchedObject::Pod(row) => self.pods.insert(*row),
             WatchedObject::Node(entry) if is_gone => drop(self.nodes.remove(&node_number(entry))),
             WatchedObject::Node(entry) => drop(self.nodes.insert(node_number(entry), Arc::clone(entry))),
+            WatchedObject::PodEvent(_) => {}
             WatchedObject::Other(object) if is_gone => drop(self.others.remove(&other_key(object))),
             WatchedObject::Other(object) => {
                 self.others.insert(other_key(object), Arc::clone(object));

@@ -103,7 +103,7 @@ impl Simulation<'_> {
                 let shape = shape.filter(|_| event.kind != EventKind::Deleted);
                 self.actors[at].carried.nodes[usize::from(node_number(entry))] = shape;
             }
-            WatchedObject::Other(_) => {}
+            WatchedObject::PodEvent(_) | WatchedObject::Other(_) => {}
         }
         self.actors[at].seen.note(event);
     }

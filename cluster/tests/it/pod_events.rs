@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use schedlab_cluster::EmbeddedCluster;
-use schedlab_cluster::api::{Api, GenericObject, ListQuery, Object};
+use schedlab_cluster::api::{
+    Api, GenericObject, ListQuery, Object, ObjectKey, PodEventNote, PodEventPost, WatchEvent,
+};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::record::NoRecorder;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
+use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::default_profile;
-use schedlab_core::scheduler::{EventLevel, Scheduler, SchedulerSettings};
+use schedlab_core::ids::PodUid;
+use schedlab_core::scheduler::{EventLevel, PodEventReason, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 use serde_json::json;
 
-use crate::support::{cluster, create, node_value, pod_value};
+use crate::support::{cluster, create, create_pod, drain, node_value, pod_value};
 
 fn start(store: &EmbeddedCluster, events: EventLevel) -> WallRuntime<NoRecorder, NoRecorder> {
     let mut world = World::default();
@@ -78,4 +81,51 @@ fn events_are_objects_that_can_be_listed() {
         let posts = store.call_counts().calls.get("POST events").copied().unwrap_or(0);
         assert_eq!(posts, wanted.len() as u64, "{level:?}");
     }
+}
+
+fn waits(pod: PodUid) -> PodEventPost {
+    let note = PodEventNote::Text("waiting for claim \"later\" to be present".into());
+    PodEventPost { pod, named: None, reason: PodEventReason::NotReadyForScheduling, note }
+}
+
+fn event_key(name: &str) -> ObjectKey {
+    ObjectKey::namespaced("events.k8s.io/v1", "Event", "default", name)
+}
+
+#[test]
+fn an_event_takes_a_version_and_is_an_object_for_whoever_looks() {
+    let store = cluster();
+    let pod = create_pod(&store, "web");
+    let mut watch = store.watch(store.resource_version()).expect("the version exists");
+    let mut results = Vec::new();
+    store.post_pod_events(&[waits(pod), waits(pod)], &mut results);
+    let version = store.resource_version();
+    let seen: Vec<u64> = drain(&mut watch).iter().map(WatchEvent::resource_version).collect();
+    assert_eq!(seen, [version - 1, version], "each is an event of the watch");
+    assert_eq!(results.iter().flatten().map(|event| event.number).collect::<Vec<_>>(), [1, 2]);
+
+    let object = store.get(&event_key("web.2")).expect("it is there").into_other().expect("not a pod");
+    assert_eq!(object.metadata.resource_version, Some(version.to_string()));
+    assert_eq!(object.body["regarding"]["name"], "web");
+    assert_eq!((&object.body["type"], &object.body["action"]), (&json!("Warning"), &json!("Scheduling")));
+    store.delete(&event_key("web.1"), None).expect("it can be deleted");
+    let refused = store.get(&event_key("web.1")).expect_err("it is gone");
+    assert_eq!(refused.reason, Reason::NotFound);
+}
+
+#[test]
+fn events_outlive_their_pod_and_go_with_their_namespace() {
+    let store = cluster();
+    let pod = create_pod(&store, "web");
+    store.delete_pod(pod).expect("the pod exists");
+    let mut results = Vec::new();
+    store.post_pod_events(&[waits(pod), waits(PodUid(99))], &mut results);
+    assert!(results[0].is_ok(), "the pod went a moment ago");
+    assert_eq!(results[1].as_ref().map_err(|error| error.reason), Err(Reason::NotFound), "nobody has it");
+    let namespace = ObjectKey::cluster("v1", "Namespace", "default");
+    store.delete(&namespace, None).expect("the namespace exists");
+    let listed = store.list(&ListQuery::all("events.k8s.io/v1", "Event")).expect("listed");
+    assert_eq!(listed.items, []);
+    store.post_pod_events(&[waits(pod)], &mut results);
+    assert_eq!(results[2].as_ref().map_err(|error| error.reason), Err(Reason::NotFound), "no namespace");
 }

@@ -55,6 +55,7 @@ impl Mirror {
             WatchedObject::Node(node) => {
                 put(&mut self.nodes, kind, node.input.name.clone(), json_of(&*node.object));
             }
+            WatchedObject::PodEvent(_) => panic!("no scheduler runs here"),
             WatchedObject::Other(other) => {
                 let name = other.metadata.name.clone().expect("a stored object has a name");
                 put(&mut self.others, kind, (other.kind.clone(), name), json_of(&**other));

@@ -67,6 +67,7 @@ fn shown(events: &[schedlab_cluster::api::WatchEvent]) -> Vec<String> {
         match &event.object {
             WatchedObject::Pod(row) => format!("{sign}{}", row.uid.0),
             WatchedObject::Node(entry) => format!("{sign}{}", entry.input.name),
+            WatchedObject::PodEvent(event) => format!("{sign}event {}", event.number),
             WatchedObject::Other(object) => format!("{sign}{}", object.kind),
         }
     };

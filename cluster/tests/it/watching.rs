@@ -36,6 +36,7 @@ fn all_kinds_come_in_one_ordered_stream() {
             let kind = match &event.object {
                 WatchedObject::Pod(_) => "Pod",
                 WatchedObject::Node(_) => "Node",
+                WatchedObject::PodEvent(_) => "Event",
                 WatchedObject::Other(object) => object.kind.as_str(),
             };
             (event.kind, kind)

@@ -148,10 +148,12 @@ impl Scheduler {
                     }
                     self.gate_counts.told += 1;
                     self.write_condition(pod, condition);
+                    // The words that all pods with this message share: the plugin made these for one.
+                    let shared = self.conditions.get(condition).map_or(message, |(_, said)| Arc::clone(said));
                     self.pod_events.push(PodEvent {
                         pod: row.uid,
                         reason: PodEventReason::NotReadyForScheduling,
-                        note: PodEventNote::Text(message),
+                        note: PodEventNote::Text(shared),
                     });
                 }
             }

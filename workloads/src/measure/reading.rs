@@ -145,6 +145,7 @@ pub(super) fn event_name(event: &WatchEvent) -> String {
         WatchedObject::Pod(_) if action == Action::DELETE => named(EventResource::AssignedPod, action),
         WatchedObject::Pod(_) => named(EventResource::AssignedPod, Action::ADD),
         WatchedObject::Node(_) => named(EventResource::Node, action),
+        WatchedObject::PodEvent(_) => format!("events.k8s.io/Event{}", action.label()),
         WatchedObject::Other(object) => {
             let group =
                 object.api_version.split_once('/').map(|(group, _)| format!("{group}/")).unwrap_or_default();
