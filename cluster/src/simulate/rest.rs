@@ -3,6 +3,7 @@
 use schedlab_core::scheduler::Standing;
 
 use super::check::{is_leaving, number_of_id, number_of_name};
+use super::preemption::is_plain;
 use super::run::Simulation;
 use super::shape::Hold;
 use super::violation::Invariant;
@@ -87,7 +88,8 @@ impl Simulation<'_> {
 
     /// Without the gate of KEP-5278 a failed attempt that evicts nobody clears the nomination. A pod
     /// that may not evict keeps it, and so does one that was not tried since its status came to say it:
-    /// somebody else wrote it, or the scheduler itself, whose older word was seen in between.
+    /// somebody else wrote it, or the scheduler itself, whose older word was seen in between. Judged where
+    /// resources alone decide: otherwise the end of its last victim may wake nobody.
     fn outlives_its_attempt(&self, at: usize, row: &PodRow) -> bool {
         let scheduler = self.actors[at].scheduler();
         let stands = scheduler.world().pods().find(row.uid).map(|pod| scheduler.standing(pod));
@@ -96,6 +98,7 @@ impl Simulation<'_> {
             && stands == Some(Standing::Unschedulable)
             && !is_leaving(row)
             && !self.shape_of(row).never_preempts
+            && self.scenario.shapes.iter().all(is_plain)
             && self.actors[at]
                 .records
                 .get(&row.uid)

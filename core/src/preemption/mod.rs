@@ -21,6 +21,7 @@ use crate::cycle::verdict::{FirstRejection, Question};
 use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
 use crate::input::PreemptionPolicy;
+use crate::pods::PodRow;
 use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
@@ -123,18 +124,18 @@ pub(crate) fn why_ineligible(
     if nominated.is_none_or(|code| code == Code::UnschedulableAndUnresolvable) {
         return None;
     }
-    waits_for_victims(world, pending).then_some(VICTIMS_LEAVING)
+    let mut leaving = leaving_below(world, pending);
+    leaving.any(|pod| pod.is_preempted).then_some(VICTIMS_LEAVING)
 }
 
-/// Whether pods that were evicted for a pod, or for one like it, are still on their way out of its
-/// nominated node.
-pub(crate) fn waits_for_victims(world: &World, pending: Pending) -> bool {
-    let Some(node) = pending.nominated else { return false };
+/// Pods of lower priority that are on their way out of a pod's nominated node, whoever asked them to
+/// go.
+pub(crate) fn leaving_below(world: &World, pending: Pending) -> impl Iterator<Item = &PodRow> {
     let priority = world.class(pending.class).priority;
-    world.pods().on_node(node).any(|pod| {
-        let pod = world.pods().get(pod);
+    let there = pending.nominated.into_iter().flat_map(|node| world.pods().on_node(node));
+    there.map(|pod| world.pods().get(pod)).filter(move |pod| {
         let other = world.class(pod.class);
-        pod.is_preempted && other.is_terminating && other.priority < priority
+        other.is_terminating && other.priority < priority
     })
 }
 

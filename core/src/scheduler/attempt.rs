@@ -15,7 +15,7 @@ use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Ref
 use crate::ids::{NodeId, PodId};
 use crate::mutants::Mutant;
 use crate::pods::PodState;
-use crate::preemption::waits_for_victims;
+use crate::preemption::leaving_below;
 use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 
@@ -33,7 +33,8 @@ impl Scheduler {
         let row = self.world.pods().get(pod);
         let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };
         let mut decision = self.engine.decide(&mut self.world, &parts.profile, pending, probe);
-        if matches!(decision, Decision::NominatedMissed) && waits_for_victims(&self.world, pending) {
+        let is_missed = matches!(decision, Decision::NominatedMissed);
+        if is_missed && leaving_below(&self.world, pending).next().is_some() {
             // The nomination is as good as it was, and giving it up would wake others that wait for the
             // same victims: they and this pod would take turns until the victims are gone.
             let elsewhere = Pending { nominated: None, ..pending };

@@ -143,6 +143,21 @@ fn a_miss_keeps_the_nomination_while_victims_are_leaving() {
     assert_eq!(lab.run(), ["7 -> a"], "what comes free elsewhere is taken in the same cycle");
 }
 
+/// A scheduler that was restarted does not know whose victims they are.
+#[test]
+fn a_miss_keeps_the_nomination_while_pods_below_are_leaving() {
+    let mut lab = lab(FeatureGates::default(), NominatedNodeMiss::Requeue);
+    lab.placed(2, pod("4", 9), "a");
+    lab.leaving(1, pod("2", 0), "b");
+    lab.pod(7, pod("4", 5));
+    lab.nominated(7, Some("b"));
+    let (step, _) = lab.step();
+    assert!(matches!(step, Step::Unschedulable { .. }), "{step:?}");
+    assert_eq!(lab.nomination(7), Some("b"));
+    lab.gone(1);
+    assert_eq!(lab.run(), ["7 -> b"]);
+}
+
 /// kubernetes#134859.
 #[test]
 fn a_pod_that_goes_elsewhere_frees_the_room_it_was_nominated_to() {
