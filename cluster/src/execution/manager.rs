@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
 
 use super::report::{ExecutionCounts, ExecutionReport};
@@ -88,7 +89,12 @@ impl ExecutionManager {
         let spawn_error = |source| RuntimeError::Threads { threads, source };
         let shared = Arc::new(Shared::default());
         let (senders, receivers): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
-        let mut router = Router { senders, shared: Arc::clone(&shared), follows: Follows::AskingPods };
+        let mut router = Router {
+            senders,
+            shared: Arc::clone(&shared),
+            follows: Follows::AskingPods,
+            at_rest: Some(FxHashMap::default()),
+        };
         let watch = router.begin(api.as_ref())?;
         let mut shards = Vec::with_capacity(receivers.len());
         for (at, receiver) in receivers.into_iter().enumerate() {
@@ -150,6 +156,9 @@ struct Router {
     senders: Vec<Sender<Work>>,
     shared: Arc<Shared>,
     follows: Follows,
+    /// The nodes, while no pod asks anything of one and none drives pods away: the shards then have
+    /// nothing to do, and hear of nothing.
+    at_rest: Option<FxHashMap<NodeNameId, Arc<NodeEntry>>>,
 }
 
 impl Router {
@@ -198,6 +207,9 @@ impl Router {
             self.follows = Follows::AllPods;
         }
         let now_ns = monotonic_ns();
+        if self.follows == Follows::AllPods || events.iter().any(is_of_pod) {
+            self.wake_shards(now_ns);
+        }
         for event in events.drain(..) {
             match event.object {
                 WatchedObject::Node(entry) => self.node(event.kind, entry, now_ns),
@@ -209,8 +221,24 @@ impl Router {
         Ok(())
     }
 
+    /// Tells the shards of all nodes, if they do not know them yet.
+    fn wake_shards(&mut self, at_ns: u64) {
+        let mut nodes: Vec<Arc<NodeEntry>> = self.at_rest.take().unwrap_or_default().into_values().collect();
+        nodes.sort_unstable_by_key(|entry| entry.name);
+        for entry in nodes {
+            self.send(entry.name, What::Node(entry), at_ns);
+        }
+    }
+
     fn node(&mut self, kind: EventKind, entry: Arc<NodeEntry>, at_ns: u64) {
         let name = entry.name;
+        if let Some(nodes) = &mut self.at_rest {
+            match kind {
+                EventKind::Deleted => nodes.remove(&name),
+                EventKind::Added | EventKind::Modified => nodes.insert(name, entry),
+            };
+            return;
+        }
         let what = match kind {
             EventKind::Deleted => What::NodeGone(name),
             EventKind::Added | EventKind::Modified => What::Node(entry),
@@ -239,6 +267,10 @@ impl Router {
 
 fn added(object: WatchedObject) -> WatchEvent {
     WatchEvent { kind: EventKind::Added, object }
+}
+
+fn is_of_pod(event: &WatchEvent) -> bool {
+    matches!(event.object, WatchedObject::Pod(_))
 }
 
 /// Whether the event is about a node that has a `NoExecute` taint.
