@@ -2,7 +2,7 @@
 //! kube-scheduler's operators know.
 //!
 //! Upstream: metrics/metrics.go. Counters and gauges cover everything since the run began; durations
-//! cover measured parts and are sampled (one cycle in eight, extension points one in thirty-two,
+//! cover measured parts and are sampled (one cycle in sixteen, extension points one in sixty-four,
 //! events one in sixty-four, plugins one cycle in 256), so the count of such a histogram is that of
 //! samples.
 //!

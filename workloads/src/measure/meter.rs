@@ -19,11 +19,11 @@ use crate::results::{LatencySummary, Stage};
 const TIMED_CYCLES_MIN: u32 = 256;
 /// After those, one cycle of this many is timed: two clock readings a cycle would be several percent
 /// of a cached cycle.
-const CYCLES_EVERY: u32 = 8;
+const CYCLES_EVERY: u32 = 16;
 
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
-pub const EXTENSION_POINTS_EVERY: u32 = 32;
+pub const EXTENSION_POINTS_EVERY: u32 = 64;
 
 /// Single plugins are timed in one cycle of this many: two clock readings a plugin.
 pub const PLUGINS_EVERY: u32 = 256;
