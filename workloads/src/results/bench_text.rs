@@ -3,6 +3,7 @@
 //! ```text
 //! goos: linux
 //! goarch: amd64
+//! covers: core + queue + embedded API
 //! pkg: schedlab/misc
 //! cpu: AMD EPYC 7763
 //! BenchmarkPerfScheduling/SchedulingBasic/5000Nodes-2   1   1e+06 SchedulingThroughput/Average ...
@@ -24,6 +25,8 @@ use super::{RunResult, RunTotal, WorkloadResult};
 pub fn bench_text(run: &RunResult) -> String {
     let machine = &run.machine;
     let mut text = format!("goos: {}\ngoarch: {}\n", machine.os, machine.arch);
+    // A line of the format's own kind, key and value: readers that do not know it keep it.
+    push(&mut text, format_args!("covers: {}\n", run.coverage));
     let mut suite: Option<&str> = None;
     for workload in &run.workloads {
         if suite != Some(&workload.suite) {

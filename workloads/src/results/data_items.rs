@@ -24,7 +24,17 @@ pub struct DataItems {
     pub version: String,
     /// Every item carries the same set of labels.
     pub data_items: Vec<DataItem>,
+    /// What is true for all items. The format has the field (perf-tests' perftype.go `PerfData`), no
+    /// page of perf-dash shows it, and scheduler_perf leaves it out: a file that has
+    /// [`DATASET_COVERAGE`] here is ours.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
+
+/// Label of a file: what its numbers cover, as [`RunResult::coverage`].
+pub const DATASET_COVERAGE: &str = "coverage";
+/// Label of a file: the commit of schedlab that measured.
+pub const DATASET_REVISION: &str = "revision";
 
 /// One metric of one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,7 +56,9 @@ pub fn data_items(run: &RunResult, suite: Option<&str>) -> DataItems {
     }
     fill_labels(&mut items);
     let chosen = items.into_iter().filter_map(|(is_chosen, item)| is_chosen.then_some(item));
-    DataItems { version: "v1".to_owned(), data_items: chosen.collect() }
+    let mut labels = BTreeMap::from([(DATASET_COVERAGE.to_owned(), run.coverage.clone())]);
+    labels.extend(run.git_revision.iter().map(|revision| (DATASET_REVISION.to_owned(), revision.clone())));
+    DataItems { version: "v1".to_owned(), data_items: chosen.collect(), labels }
 }
 
 /// The items of one workload, before labels are filled up across workloads.
@@ -64,13 +76,27 @@ pub fn workload_items(workload: &WorkloadResult) -> Vec<DataItem> {
     items
 }
 
-/// `BenchmarkPerfScheduling_benchmark_<suite>_<date>.json`: perf-dash looks for this name.
+/// `BenchmarkPerfScheduling_benchmark_<suite>_<date>.json`: perf-dash looks for files whose names
+/// begin like this (perfdash/config.go `benchmarkDescriptions`, metrics-downloader.go
+/// `getMatchingFiles`) and reads nothing else from the name.
 ///
 /// `started_at` is RFC 3339; its fraction and zone are cut, as upstream's date has none.
+///
+/// Differs: upstream's date has colons, which neither Windows nor the uploads of CI artifacts take
+/// in a name. Whatever is outside `[A-Za-z0-9._-]` becomes a dash.
 pub fn data_items_file_name(suite: &str, started_at: &str) -> String {
     let second = started_at.get(..19).unwrap_or(started_at);
-    let suite = suite.replace('/', "_");
-    format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json")
+    portable_name(&format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json"))
+}
+
+/// A text as part of a file's name: every character outside `[A-Za-z0-9._-]` becomes a dash, so that
+/// every file system and artifact store takes it, and so that it never names another directory.
+pub fn portable_name(text: &str) -> String {
+    let portable = |letter: char| match letter {
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
+        _ => '-',
+    };
+    text.chars().map(portable).collect()
 }
 
 /// perf-dash shows an item only where all labels match, so an item must not lack any that another

@@ -23,7 +23,10 @@ mod throughput;
 mod write;
 
 pub use bench_text::bench_text;
-pub use data_items::{DataItem, DataItems, data_items, data_items_file_name, workload_items};
+pub use data_items::{
+    DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, portable_name,
+    workload_items,
+};
 pub use figure::{Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue};
 pub use latency::{Bucket, LatencySummary};
 pub use model::{

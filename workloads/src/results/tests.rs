@@ -176,9 +176,19 @@ fn stages_have_distinct_names_and_sort_as_listed() {
 
 #[test]
 fn file_name_is_the_one_perf_dash_looks_for() {
-    let wanted = "BenchmarkPerfScheduling_benchmark_misc_2026-11-15T12:30:45Z.json";
+    let wanted = "BenchmarkPerfScheduling_benchmark_misc_2026-11-15T12-30-45Z.json";
     for started_at in ["2026-11-15T12:30:45Z", "2026-11-15T12:30:45.123Z"] {
         assert_eq!(data_items_file_name("misc", started_at), wanted);
+    }
+}
+
+#[test]
+fn file_name_never_leaves_its_directory_and_has_no_character_that_artifact_uploads_refuse() {
+    for suite in ["../../etc", "a:b", "a\\b", "ä b", "\n", "C:\\x", "<|>\"*?"] {
+        let name = data_items_file_name(suite, "2026-11-15T12:30:45Z");
+        let is_portable = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        assert!(name.bytes().all(is_portable), "{suite:?}: {name}");
+        assert!(name.starts_with("BenchmarkPerfScheduling_benchmark_"), "{name}");
     }
 }
 
