@@ -70,6 +70,7 @@ fn record(at: usize, levels: &[f64], draws: &mut Draws) -> Record {
             parallelism: 16,
             percentage_of_nodes_to_score: 0,
             feature_gates: BTreeMap::new(),
+            seed: Some(0),
         }),
         coverage: "core + queue + embedded API".to_owned(),
         partial: false,
@@ -143,6 +144,7 @@ fn point(number: usize, level: f64, is_import: bool, draws: &mut Draws) -> Point
         suite: "quick".to_owned(),
         collector: None,
         status: Status::Completed,
+        message: None,
         nodes,
         pods: Pods { created: nodes * 10, scheduled: nodes * 10, unschedulable: 0 },
         throughput: Throughput {
@@ -154,6 +156,7 @@ fn point(number: usize, level: f64, is_import: bool, draws: &mut Draws) -> Point
             total: rate,
         },
         repeats: Vec::new(),
+        repeat_latency_us: BTreeMap::new(),
         latency_us: stages.into_iter().map(|(stage, us)| (stage, latency(us, noise()))).collect(),
         calls_per_pod: if is_import { 0.0 } else { 2.0 },
         memory: Memory {

@@ -1,10 +1,10 @@
-//! `schedlab compare`: two result files or directories.
+//! `schedlab compare`: two files or directories, of ours or of upstream's scheduler_perf.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use schedlab_perf_dash::compare::{FENCE_DEFAULT, Fences, compare_sides, load_side};
+use schedlab_perf_dash::compare::{FENCE_DEFAULT, Fences, Missing, compare_sides, load_side};
 use schedlab_perf_dash::history;
 use schedlab_perf_dash::stats::Fence;
 
@@ -15,7 +15,8 @@ use crate::progress::complain;
 /// Two sides.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What to hold against: a result.json, or a directory with some
+    /// What to hold against: a result.json, perf-dash JSON (BenchmarkPerfScheduling_*.json) or
+    /// `go test -bench` text of scheduler_perf, or a directory with some
     #[arg(value_name = "BASE")]
     base: PathBuf,
     /// What is judged
@@ -23,6 +24,10 @@ pub(crate) struct CompareArgs {
     head: PathBuf,
     #[command(flatten)]
     fence: FenceArgs,
+    /// Judge only the workloads that both sides have; without it, one that a side lacks keeps the
+    /// verdict from being unchanged or better
+    #[arg(long)]
+    ignore_missing: bool,
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -71,7 +76,8 @@ const FENCE_FLOOR: f64 = 0.005;
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit> {
     let (base, head) = (load_side(&args.base)?, load_side(&args.head)?);
-    let comparison = compare_sides(&base, &head, &args.fence.fences()?, args.seed);
+    let missing = if args.ignore_missing { Missing::Ignored } else { Missing::Open };
+    let comparison = compare_sides(&base, &head, &args.fence.fences()?, missing, args.seed);
     if comparison.rows.is_empty() {
         bail!(
             "{} and {} have no workload in common: {}",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use schedlab_perf_dash::compare::load_side;
+use schedlab_perf_dash::compare::load_results;
 use schedlab_perf_dash::history::{self, ImportFacts, ProfileSummary, Record, import_data_items};
 
 use serde_json::Value;
 
+use super::run::DEFAULT_OUT;
 use crate::Exit;
 use crate::progress::say;
 
@@ -17,7 +18,7 @@ use crate::progress::say;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RecordArgs {
     /// Results to record: result.json files, or directories with some
-    #[arg(value_name = "RESULT", required_unless_present = "import")]
+    #[arg(value_name = "RESULT", default_value = DEFAULT_OUT)]
     results: Vec<PathBuf>,
     /// The history's directory; made when missing
     #[arg(long, value_name = "DIR", default_value = "schedlab-history")]
@@ -66,7 +67,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Exit> {
 fn measured(args: &RecordArgs) -> Result<Vec<Record>> {
     let mut runs = Vec::new();
     for path in &args.results {
-        runs.extend(load_side(path)?.runs);
+        runs.extend(load_results(path)?);
     }
     let profiles = args.profile.iter().map(read_profile).collect::<Result<Vec<_>>>()?;
     let instructions = args.instructions.as_deref().map(read_instructions).transpose()?.unwrap_or_default();

@@ -40,7 +40,7 @@ use crate::{Exit, host};
 
 /// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
 pub(super) const DEFAULT_LABELS: &str = "performance";
-const DEFAULT_OUT: &str = "schedlab-report";
+pub(super) const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {

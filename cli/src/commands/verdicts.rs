@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use schedlab_perf_dash::compare::{Comparison, Row, Weight, junit, markdown};
+use schedlab_perf_dash::compare::{Comparison, Row, junit, markdown};
 use schedlab_perf_dash::format;
 use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::write_atomic;
@@ -127,10 +127,7 @@ fn print_comparison(comparison: &Comparison) {
 fn cells(row: &Row) -> Vec<String> {
     let value =
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| quantity(value, &row.metric.unit));
-    let verdict = match row.weight {
-        Weight::Counts => row.verdict_words(),
-        Weight::Shown => String::new(),
-    };
+    let verdict = if row.is_judged() { row.verdict_words() } else { String::new() };
     vec![
         row.workload.clone(),
         row.metric.name.clone(),
@@ -152,7 +149,7 @@ fn quantity(value: f64, unit: &str) -> String {
 /// How many more samples would decide, for the workload that needs most.
 fn advice(comparison: &Comparison) -> String {
     let open = || {
-        let counts = comparison.rows.iter().filter(|row| row.weight == Weight::Counts);
+        let counts = comparison.rows.iter().filter(|row| row.counts());
         counts.filter(|row| row.verdict == Verdict::Inconclusive)
     };
     if comparison.verdict != Verdict::Inconclusive {

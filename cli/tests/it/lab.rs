@@ -8,10 +8,14 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A result whose throughputs are given, made from a real one.
-fn write_result(folder: &Folder, name: &str, rates: &[f64]) {
-    let run = schedlab_in(folder, &["run", "--filter", SMALL, "--repeat", "2", "--json"]).ends_with(0);
-    let mut result = json(&run.stdout);
+/// A real result, to make others from.
+fn real_result(folder: &Folder) -> serde_json::Value {
+    json(&schedlab_in(folder, &["run", "--filter", SMALL, "--repeat", "2", "--json"]).ends_with(0).stdout)
+}
+
+/// The result with other throughputs.
+fn write_result(folder: &Folder, result: &serde_json::Value, name: &str, rates: &[f64]) {
+    let mut result = result.clone();
     let repeats = &mut result["workloads"][0]["repeats"]["runs"];
     let run = repeats[0].clone();
     let with = |&rate: &f64| {
@@ -27,10 +31,11 @@ fn write_result(folder: &Folder, name: &str, rates: &[f64]) {
 fn compare_ends_with_the_code_of_its_verdict_and_writes_three_files() {
     let folder = Folder::new();
     let around = |rate: f64| (0..10).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
-    write_result(&folder, "base/result.json", &around(1000.0));
-    write_result(&folder, "slow/result.json", &around(800.0));
-    write_result(&folder, "same/result.json", &around(1001.0));
-    write_result(&folder, "few/result.json", &[500.0, 510.0]);
+    let real = real_result(&folder);
+    write_result(&folder, &real, "base/result.json", &around(1000.0));
+    write_result(&folder, &real, "slow/result.json", &around(800.0));
+    write_result(&folder, &real, "same/result.json", &around(1001.0));
+    write_result(&folder, &real, "few/result.json", &[500.0, 510.0]);
     schedlab_in(&folder, &["compare", "base", "slow", "--out", "out"]).ends_with(3).says("verdict: worse");
     schedlab_in(&folder, &["compare", "slow", "base"]).ends_with(0).says("verdict: better");
     schedlab_in(&folder, &["compare", "base", "same"]).ends_with(0).says("verdict: unchanged");
@@ -50,11 +55,73 @@ fn compare_refuses_what_it_cannot_read_by_name() {
     folder.file("empty/notes.txt", "nothing");
     folder.file("other.json", "{}");
     for (args, wanted) in [
-        (["compare", "empty", "empty"], "empty: no schedlab-result/v1 file in or below it"),
+        (["compare", "empty", "empty"], "empty: no schedlab-result/v1 file, no perf-dash JSON"),
         (["compare", "missing", "empty"], "missing: cannot be read"),
-        (["compare", "other.json", "empty"], "other.json: not a schedlab-result/v1 result"),
+        (["compare", "other.json", "empty"], "other.json: neither a schedlab-result/v1 result"),
     ] {
         schedlab_in(&folder, &args).ends_with(2).complains(wanted);
+    }
+}
+
+#[test]
+fn a_result_compared_with_itself_is_identical_input() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "x"]).ends_with(0);
+    schedlab_in(&folder, &["compare", "x", "x"])
+        .ends_with(0)
+        .says("identical input: both sides are the same measurements")
+        .says("verdict: unchanged");
+    // Every file of a run is one side: what they say of it is the same.
+    let dash = perf_dash_file(&folder, "x");
+    schedlab_in(&folder, &["compare", "x", &dash]).ends_with(4).says("do not say how they were measured");
+    schedlab_in(&folder, &["compare", "x/bench.txt", &dash]).ends_with(4);
+}
+
+#[test]
+fn a_workload_that_one_side_lacks_keeps_the_verdict_open() {
+    let folder = Folder::new();
+    let mut result = real_result(&folder);
+    let around = |rate: f64| (0..10).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
+    write_result(&folder, &result, "head/result.json", &around(1001.0));
+    let mut other = result["workloads"][0].clone();
+    other["name"] = "PlainPods/Other".into();
+    result["workloads"].as_array_mut().expect("a list").push(other);
+    write_result(&folder, &result, "base/result.json", &around(1000.0));
+    schedlab_in(&folder, &["compare", "base", "head"])
+        .ends_with(4)
+        .says("inconclusive as a whole: 1 workload(s) are on one side only")
+        .says("not compared: PlainPods/Other (base only)");
+    schedlab_in(&folder, &["compare", "base", "head", "--ignore-missing"])
+        .ends_with(0)
+        .says("verdict: unchanged");
+}
+
+/// The perf-dash JSON of a run.
+fn perf_dash_file(folder: &Folder, run: &str) -> String {
+    std::fs::read_dir(folder.path().join(run))
+        .expect("the folder")
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().display().to_string())
+        .find(|path| path.contains("BenchmarkPerfScheduling_benchmark_"))
+        .expect("perf-dash JSON")
+}
+
+#[test]
+fn the_commands_of_the_readme_record_a_run_and_make_its_site() {
+    let folder = Folder::new();
+    schedlab_in(&folder, &["run", "--filter", SMALL]).ends_with(0);
+    schedlab_in(&folder, &["record"]).ends_with(0).says("1 workload(s)) in schedlab-history");
+    schedlab_in(&folder, &["site"]).ends_with(0).says("of 1 run(s) and 1 workload(s)");
+    let mut folders = vec![folder.path().to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).expect("a folder").filter_map(Result::ok) {
+            let name = entry.file_name().into_string().expect("UTF-8");
+            let is_portable = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            assert!(name.bytes().all(is_portable), "artifact uploads refuse {name}");
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            }
+        }
     }
 }
 
@@ -101,12 +168,7 @@ fn runs_are_recorded_and_imported() {
     schedlab_in(&folder, &["record", "run", "--history", "h", "--label", "nightly"])
         .ends_with(0)
         .says("1 workload(s)) in h");
-    let dash = std::fs::read_dir(folder.path().join("run"))
-        .expect("the folder")
-        .filter_map(Result::ok)
-        .map(|entry| entry.path().display().to_string())
-        .find(|path| path.contains("BenchmarkPerfScheduling_benchmark_"))
-        .expect("perf-dash JSON");
+    let dash = perf_dash_file(&folder, "run");
     schedlab_in(&folder, &["record", "--history", "h", "--revision", "v1.37.0", "--import", &dash])
         .ends_with(0)
         .says("(v1.37.0, 1 workload(s))");

@@ -1,7 +1,7 @@
 //! Two sides, one table: what changed, by how much, and how sure that is.
 //!
 //! ```text
-//! load    result files or directories -> Side
+//! load    files or directories -> Side results of ours, perf-dash JSON, `go test -bench` text
 //! runs    Side, Side -> Comparison     workloads matched by name and collector
 //! row     samples of one metric -> Row ratio, interval, test, verdict
 //! text    Comparison -> Markdown, JUnit XML, lines for people
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::Verdict;
 
-pub use load::{LoadError, Side, load_side};
+pub use load::{LoadError, Side, load_results, load_side};
 pub use row::{Metric, Pairing, Row, Weight};
-pub use runs::{Fences, compare_sides};
+pub use runs::{Fences, Missing, compare_sides};
 pub use text::{junit, markdown};
 
 /// Value of `schema` in every comparison this version writes.
@@ -57,11 +57,11 @@ impl Comparison {
     /// question makes the whole inconclusive.
     #[must_use]
     pub fn new(title: &str, base: &str, head: &str, rows: Vec<Row>) -> Comparison {
-        let has = |verdict| rows.iter().any(|row| row.weight == Weight::Counts && row.verdict == verdict);
+        let has = |verdict| rows.iter().any(|row| row.counts() && row.verdict == verdict);
         let verdict = [Verdict::Worse, Verdict::Inconclusive, Verdict::Better]
             .into_iter()
             .find(|&verdict| has(verdict))
-            .unwrap_or(if rows.is_empty() { Verdict::Inconclusive } else { Verdict::Unchanged });
+            .unwrap_or(if rows.iter().any(Row::counts) { Verdict::Unchanged } else { Verdict::Inconclusive });
         Comparison {
             schema: SCHEMA.to_owned(),
             title: title.to_owned(),

@@ -51,6 +51,9 @@ pub enum Pairing {
 pub enum Weight {
     /// Its verdict is part of the whole's.
     Counts,
+    /// Its verdict is part of the whole's unless it is inconclusive: latencies scatter too much to
+    /// hold up a verdict on the throughput.
+    WhenDecided,
     /// It is shown only.
     Shown,
 }
@@ -189,7 +192,36 @@ impl Row {
     /// The same row, shown only.
     #[must_use]
     pub fn shown(self) -> Row {
-        Row { weight: Weight::Shown, ..self }
+        self.with_weight(Weight::Shown)
+    }
+
+    /// The same row with another weight.
+    #[must_use]
+    pub fn with_weight(self, weight: Weight) -> Row {
+        Row { weight, ..self }
+    }
+
+    /// Whether it has a verdict of its own.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.weight != Weight::Shown
+    }
+
+    /// Whether its verdict is part of the whole's.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        match self.weight {
+            Weight::Counts => true,
+            Weight::WhenDecided => self.verdict != Verdict::Inconclusive,
+            Weight::Shown => false,
+        }
+    }
+
+    /// The row of two sides that are the same measurements: nothing can have changed.
+    #[must_use]
+    pub fn identical(self) -> Row {
+        let note = Some("identical input".to_owned());
+        Row { verdict: Verdict::Unchanged, more_needed: None, note, ..self }
     }
 
     /// Takes the verdict away: the numbers do not speak of the same work.

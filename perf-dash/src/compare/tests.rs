@@ -6,6 +6,7 @@ use schedlab_workloads::results::{
 };
 
 use super::*;
+use crate::history::{Record, RepeatLatency};
 use crate::stats::testing::Sampler;
 
 pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
@@ -88,8 +89,16 @@ pub(crate) fn run(started_at: &str, workloads: Vec<WorkloadResult>) -> RunResult
     }
 }
 
+fn side_of(name: &str, run: &RunResult) -> Side {
+    Side { name: name.to_owned(), records: vec![Record::from_run(run, None, Vec::new())] }
+}
+
 fn side(name: &str, workloads: Vec<WorkloadResult>) -> Side {
-    Side { name: name.to_owned(), runs: vec![run("2026-11-15T12:00:00Z", workloads)] }
+    side_of(name, &run("2026-11-15T12:00:00Z", workloads))
+}
+
+fn compared(base: &Side, head: &Side) -> Comparison {
+    compare_sides(base, head, &Fences::default(), Missing::Open, 1)
 }
 
 fn rates(seed: u64, rate: f64, count: usize) -> Vec<f64> {
@@ -97,7 +106,7 @@ fn rates(seed: u64, rate: f64, count: usize) -> Vec<f64> {
 }
 
 fn throughput_row(base: WorkloadResult, head: WorkloadResult) -> Row {
-    let comparison = compare_sides(&side("a", vec![base]), &side("b", vec![head]), &Fences::default(), 1);
+    let comparison = compared(&side("a", vec![base]), &side("b", vec![head]));
     comparison.rows.into_iter().find(|row| row.metric.name == "throughput").expect("both have it")
 }
 
@@ -138,7 +147,7 @@ fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
     let good = || workload("T/Good", &rates(1, 1000.0, 12));
     let base = side("a", vec![good(), workload("T/Bad", &rates(3, 1000.0, 12)), workload("T/Old", &[1.0])]);
     let head = side("b", vec![good(), workload("T/Bad", &rates(4, 800.0, 12)), workload("T/New", &[1.0])]);
-    let comparison = compare_sides(&base, &head, &Fences::default(), 1);
+    let comparison = compared(&base, &head);
     assert_eq!(comparison.verdict, Verdict::Worse);
     assert_eq!(comparison.unmatched, ["T/Old (base only)", "T/New (head only)"]);
     let geomean = comparison.geomean("throughput").expect("two rows");
@@ -158,7 +167,7 @@ fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
 fn a_fence_of_the_history_keeps_a_noisy_workload_quiet() {
     let base = side("a", vec![workload("T/W", &rates(1, 1000.0, 12))]);
     let head = side("b", vec![workload("T/W", &rates(2, 950.0, 12))]);
-    let verdict = |fences: &Fences| compare_sides(&base, &head, fences, 1).verdict;
+    let verdict = |fences: &Fences| compare_sides(&base, &head, fences, Missing::Open, 1).verdict;
     assert_eq!(verdict(&Fences::default()), Verdict::Worse);
     let noisy: Vec<f64> = (0..40).map(|i| (f64::from(i) / 200.0 - 0.1).exp()).collect();
     let fence = crate::stats::Fence::from_ratios(&noisy, 0.01).expect("forty");
@@ -168,11 +177,11 @@ fn a_fence_of_the_history_keeps_a_noisy_workload_quiet() {
 
 #[test]
 fn sides_that_differ_in_more_than_code_say_so() {
-    let base = side("a", vec![workload("T/W", &[1.0])]);
-    let mut head = base.clone();
-    head.runs[0].machine.cores = 36;
-    head.runs[0].seed = 9;
-    let notes = compare_sides(&base, &head, &Fences::default(), 1).notes;
+    let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &[1.0])]);
+    let base = side_of("a", &measured);
+    measured.machine.cores = 36;
+    measured.seed = 9;
+    let notes = compared(&base, &side_of("b", &measured)).notes;
     assert_eq!(notes[0], "machine differs: Test CPU with 2 cores and Test CPU with 36 cores");
     assert_eq!(notes[1], "seed differs: 0 and 9");
 }
@@ -201,4 +210,276 @@ fn a_change_that_the_rank_test_doubts_is_an_open_question() {
     let few = row(14);
     assert_eq!((few.verdict, few.more_needed), (Verdict::Inconclusive, Some(14)));
     assert_eq!(row(16).verdict, Verdict::Worse);
+}
+
+#[test]
+fn a_side_with_itself_is_unchanged_because_it_is_identical_input() {
+    for (name, rates) in [("one run", vec![1000.0]), ("noisy repeats", vec![500.0, 1000.0, 2000.0, 700.0])] {
+        let x = side("x", vec![workload("T/W", &rates)]);
+        let comparison = compared(&x, &x.clone());
+        assert_eq!(comparison.verdict, Verdict::Unchanged, "case: {name}");
+        assert_eq!(comparison.notes, ["identical input: both sides are the same measurements"], "{name}");
+        for row in comparison.rows.iter().filter(|row| row.is_judged()) {
+            assert_eq!(row.verdict, Verdict::Unchanged, "case: {name}: {row:?}");
+            assert_eq!(row.note.as_deref(), Some("identical input"), "case: {name}");
+        }
+    }
+    // Another run with the same numbers is not the same measurement.
+    let one = side_of("a", &run("2026-11-15T12:00:00Z", vec![workload("T/W", &[1000.0])]));
+    let other = side_of("b", &run("2026-11-15T13:00:00Z", vec![workload("T/W", &[1000.0])]));
+    assert_eq!(compared(&one, &other).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn what_one_side_lacks_keeps_the_whole_from_unchanged_and_better() {
+    let same = |seed| workload("T/Same", &rates(seed, 1000.0, 12));
+    let faster = |seed| workload("T/Same", &rates(seed, 1200.0, 12));
+    let more = || workload("T/More", &[1.0]);
+    struct Case {
+        name: &'static str,
+        base: Vec<WorkloadResult>,
+        head: Vec<WorkloadResult>,
+        /// With everything counted, and with what is missing ignored.
+        wanted: [Verdict; 2],
+    }
+    use Verdict::{Better, Inconclusive, Unchanged, Worse};
+    let cases = [
+        Case {
+            name: "missing in head",
+            base: vec![same(1), more()],
+            head: vec![same(2)],
+            wanted: [Inconclusive, Unchanged],
+        },
+        Case {
+            name: "missing in base",
+            base: vec![same(1)],
+            head: vec![same(2), more()],
+            wanted: [Inconclusive, Unchanged],
+        },
+        Case {
+            name: "the rest is better",
+            base: vec![same(1), more()],
+            head: vec![faster(2)],
+            wanted: [Inconclusive, Better],
+        },
+        Case {
+            name: "the rest is worse",
+            base: vec![faster(1), more()],
+            head: vec![same(2)],
+            wanted: [Worse, Worse],
+        },
+        Case { name: "all there", base: vec![same(1)], head: vec![same(2)], wanted: [Unchanged, Unchanged] },
+    ];
+    for case in cases {
+        let (base, head) = (side("a", case.base), side("b", case.head));
+        let verdict = |missing| compare_sides(&base, &head, &Fences::default(), missing, 1);
+        let got = [Missing::Open, Missing::Ignored].map(|missing| verdict(missing).verdict);
+        assert_eq!(got, case.wanted, "case: {}", case.name);
+        let says =
+            verdict(Missing::Open).notes[0] == "inconclusive as a whole: 1 workload(s) are on one side only";
+        assert_eq!(says, case.wanted[0] == Inconclusive, "case: {}", case.name);
+    }
+}
+
+#[test]
+fn an_interrupted_run_keeps_the_whole_from_unchanged() {
+    let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &rates(1, 1000.0, 12))]);
+    let whole = side_of("a", &measured);
+    measured.partial = true;
+    let partial = side_of("b", &measured);
+    for (base, head, which) in [(&whole, &partial, "head"), (&partial, &whole, "base")] {
+        let comparison = compared(base, head);
+        assert_eq!(comparison.verdict, Verdict::Inconclusive);
+        assert_eq!(
+            comparison.notes[0],
+            format!("inconclusive as a whole: 1 run(s) of {which} were interrupted")
+        );
+    }
+}
+
+#[test]
+fn other_node_counts_are_other_work() {
+    let base = workload("T/W", &rates(1, 1000.0, 12));
+    let mut head = workload("T/W", &rates(2, 1000.0, 12));
+    head.nodes = 200;
+    let comparison = compared(&side("a", vec![base]), &side("b", vec![head]));
+    assert_eq!(comparison.verdict, Verdict::Inconclusive);
+    let note = "not comparable: 100 nodes in one run and 200 in another";
+    assert!(
+        comparison.rows.iter().filter(|row| row.is_judged()).all(|row| row.note.as_deref() == Some(note))
+    );
+}
+
+/// A side whose repeats have these end-to-end p99s.
+fn with_p99(name: &str, seed: u64, p99_us: &[f64]) -> Side {
+    let mut side = side(name, vec![workload("T/W", &rates(seed, 1000.0, p99_us.len()))]);
+    let repeat = |&p99: &f64| RepeatLatency { mean: 900.0, p50: 900.0, p99 };
+    let repeats = p99_us.iter().map(repeat).collect();
+    side.records[0].points[0].repeat_latency_us.insert(Stage::EndToEnd, repeats);
+    side
+}
+
+#[test]
+fn latencies_of_repeats_are_judged() {
+    let p99 = |seed, us: f64, spread: f64| Sampler::new(seed).many(12, |s| s.normal(us, us * spread));
+    let cases = [
+        ("half as long again", p99(3, 1500.0, 0.01), Verdict::Worse, Verdict::Worse),
+        ("a third less", p99(3, 660.0, 0.01), Verdict::Better, Verdict::Better),
+        ("the same", p99(3, 1000.0, 0.01), Verdict::Unchanged, Verdict::Unchanged),
+        // A tail that scatters is open, and does not open the throughput's verdict.
+        ("too noisy to say", p99(3, 1050.0, 0.3), Verdict::Inconclusive, Verdict::Unchanged),
+    ];
+    let base = with_p99("a", 1, &p99(4, 1000.0, 0.01));
+    for (name, head, of_row, of_whole) in cases {
+        let comparison = compared(&base, &with_p99("b", 2, &head));
+        let row =
+            comparison.rows.iter().find(|row| row.metric.name == "end to end p99").expect("it is there");
+        assert_eq!((row.base_samples, row.head_samples), (12, 12), "case: {name}");
+        assert_eq!((row.verdict, comparison.verdict), (of_row, of_whole), "case: {name}: {row:?}");
+    }
+}
+
+#[test]
+fn one_latency_a_side_is_shown_and_not_judged() {
+    let comparison = compared(
+        &side("a", vec![workload("T/W", &rates(1, 1000.0, 12))]),
+        &side("b", vec![workload("T/W", &rates(2, 1000.0, 12))]),
+    );
+    let latencies: Vec<&Row> = comparison.rows.iter().filter(|row| row.metric.unit == "µs").collect();
+    assert_eq!(latencies.len(), 3);
+    assert!(latencies.iter().all(|row| !row.is_judged() && row.base_samples == 1), "{latencies:?}");
+}
+
+/// A directory of its own, removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("schedlab-compare-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, content: &str) -> std::path::PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// As scheduler_perf prints it with `-count=8`, with its log in between.
+fn upstream_bench_text(rate: f64) -> String {
+    let mut text =
+        "goos: linux\ngoarch: amd64\npkg: k8s.io/kubernetes/test/integration/scheduler_perf/misc\n\
+                    cpu: Test CPU\n"
+            .to_owned();
+    for turn in 0..8 {
+        text.push_str("BenchmarkPerfScheduling/T/W-6  \t");
+        if turn == 3 {
+            text.push_str("I1115 12:00:00.000000 1 log.go:1] \"Started\"\nmore log: of two words\n        ");
+        }
+        text.push_str(&format!(
+            "1\t{} SchedulingThroughput/Average\t{} scheduler_pod_scheduling_sli_duration_ms/Perc99\t\
+             3 scheduler_framework_extension_point_duration_ms/Perc99\t60.1 runtime_seconds\n",
+            rate + f64::from(turn),
+            20.0 + f64::from(turn) / 10.0
+        ));
+    }
+    text.push_str("PASS\nok  \tk8s.io/kubernetes/test/integration/scheduler_perf/misc\t500.1s\n");
+    text
+}
+
+#[test]
+fn upstream_bench_text_is_a_side() {
+    let folder = Folder::new("bench");
+    let base = load_side(&folder.file("base.txt", &upstream_bench_text(300.0))).unwrap();
+    let head = load_side(&folder.file("head.txt", &upstream_bench_text(200.0))).unwrap();
+    let comparison = compared(&base, &head);
+    assert_eq!(comparison.verdict, Verdict::Worse, "{:?}", comparison.rows);
+    let row = &comparison.rows[0];
+    assert_eq!((row.workload.as_str(), row.base, row.base_samples), ("T/W", Some(303.5), 8));
+    let p99 = comparison.rows.iter().find(|row| row.metric.name == "end to end p99").expect("it is there");
+    assert_eq!((p99.base, p99.base_samples, p99.verdict), (Some(20_350.0), 8, Verdict::Unchanged));
+}
+
+#[test]
+fn upstream_against_ours_is_shown_and_never_judged() {
+    let folder = Folder::new("mixed");
+    let upstream = load_side(&folder.file("bench.txt", &upstream_bench_text(300.0))).unwrap();
+    let ours = side("ours", vec![workload("T/W", &rates(1, 900_000.0, 12))]);
+    let comparison = compared(&upstream, &ours);
+    assert_eq!(comparison.verdict, Verdict::Inconclusive);
+    let row = &comparison.rows[0];
+    assert!(row.ratio.is_some_and(|ratio| (2900.0..3100.0).contains(&ratio.ratio)), "{row:?}");
+    assert_eq!(
+        row.note.as_deref(),
+        Some(
+            "not like for like: base covers scheduler + apiserver + etcd, by scheduler_perf, \
+             head covers core + queue + embedded API"
+        )
+    );
+    let notes = comparison.notes.join("\n");
+    assert!(notes.contains("the throughput's definition differs"), "{notes}");
+    assert!(notes.contains("do not say how they were measured"), "{notes}");
+    assert!(notes.contains("machine differs: Test CPU with 6 cores and Test CPU with 2 cores"), "{notes}");
+}
+
+#[test]
+fn all_files_of_a_run_name_the_same_side() {
+    use schedlab_workloads::results::{write_bench_text, write_data_items, write_result_json};
+    let folder = Folder::new("kinds");
+    let measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &rates(1, 1000.0, 12))]);
+    let dir = folder.0.join("run");
+    write_result_json(&dir.join("result.json"), &measured).unwrap();
+    let items = write_data_items(&dir, &measured).unwrap();
+    write_bench_text(&dir.join("bench.txt"), &measured).unwrap();
+    // Of a run's directory, the result alone is read.
+    assert_eq!(load_side(&dir).unwrap().records, load_side(&dir.join("result.json")).unwrap().records);
+    for file in [&items[0], &dir.join("bench.txt")] {
+        let side = load_side(file).unwrap();
+        let record = &side.records[0];
+        assert_eq!(record.source, crate::history::Source::Schedlab, "{}", side.name);
+        assert_eq!(record.coverage, measured.coverage, "{}", side.name);
+        assert_eq!(record.points[0].name, "T/W");
+        // The same coverage: it may be judged against a result.
+        let comparison = compared(&load_side(&dir).unwrap(), &side);
+        assert!(comparison.rows[0].note.is_none(), "{:?}", comparison.rows[0]);
+    }
+    // A directory without results: perf-dash JSON before bench text.
+    std::fs::remove_file(dir.join("result.json")).unwrap();
+    assert_eq!(load_side(&dir).unwrap().records, load_side(&items[0]).unwrap().records);
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused_by_name() {
+    let folder = Folder::new("refused");
+    let refused = |name: &str, content: &str| {
+        let file = folder.file(name, content);
+        load_side(&file).unwrap_err().to_string()
+    };
+    assert!(refused("a.json", "{}").contains("neither a schedlab-result/v1 result, nor perf-dash JSON"));
+    assert!(refused("b.txt", "BenchmarkX-2 1 5 ns/op\n").contains("nor `go test -bench` text"));
+    let no_rate = "BenchmarkPerfScheduling/T/W-2 1 5 SchedulingThroughput/Perc50\n";
+    assert!(
+        refused("c.txt", no_rate)
+            .contains("none of its 1 benchmark line(s) has a SchedulingThroughput/Average")
+    );
+    assert!(refused("d.json", "{\"dataItems\": 5}").contains("not perf-dash JSON"));
+    assert!(
+        refused("e.json", "{\"schema\": \"schedlab-result/v9\"}")
+            .contains("schema is \"schedlab-result/v9\"")
+    );
+    folder.file("empty/notes.md", "");
+    let empty = load_side(&folder.0.join("empty")).unwrap_err().to_string();
+    assert!(
+        empty.contains("no schedlab-result/v1 file, no perf-dash JSON and no `go test -bench` text"),
+        "{empty}"
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Row, Weight};
+use super::{Comparison, Row};
 use crate::format;
 use crate::stats::{FenceSource, Verdict};
 
@@ -18,7 +18,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     if !comparison.notes.is_empty() {
         text.push('\n');
     }
-    let changed = |row: &&Row| row.weight == Weight::Counts && row.verdict != Verdict::Unchanged;
+    let changed = |row: &&Row| row.is_judged() && row.verdict != Verdict::Unchanged;
     table(&mut text, comparison.rows.iter().filter(changed));
     let rest: Vec<&Row> = comparison.rows.iter().filter(|row| !changed(row)).collect();
     if !rest.is_empty() {
@@ -38,7 +38,7 @@ pub fn markdown(comparison: &Comparison) -> String {
 
 /// `worse: 1 of 12 rows`, in words.
 fn headline(comparison: &Comparison) -> String {
-    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.weight == Weight::Counts).collect();
+    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.is_judged()).collect();
     let of = |verdict| counting.iter().filter(|row| row.verdict == verdict).count();
     format!(
         "{} ({} better, {} worse, {} unchanged, {} inconclusive)",
@@ -74,7 +74,7 @@ fn table<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
             fence_words(row),
             row.base_samples,
             row.head_samples,
-            row.verdict_words(),
+            if row.is_judged() { row.verdict_words() } else { String::new() },
         );
     }
     text.push('\n');
@@ -95,7 +95,7 @@ fn escape_cell(text: &str) -> String {
 /// JUnit XML: a test case a row that counts; a regression fails, an open question is skipped.
 #[must_use]
 pub fn junit(comparison: &Comparison) -> String {
-    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.weight == Weight::Counts).collect();
+    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.is_judged()).collect();
     let of = |verdict| counting.iter().filter(|row| row.verdict == verdict).count();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(

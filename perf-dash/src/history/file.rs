@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use rustc_hash::FxHashSet;
+use schedlab_workloads::results::portable_name;
 
 use super::model::{Record, SCHEMA};
 
@@ -186,5 +187,10 @@ fn decode(payload: &[u8]) -> Result<Record, String> {
     if head.schema != SCHEMA {
         return Err(format!("its schema is {:?}, this version reads {SCHEMA:?}", head.schema));
     }
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    // The id becomes part of file names of the site.
+    if record.id != portable_name(&record.id) || record.id.starts_with('.') {
+        return Err(format!("its id {:?} is not made of letters, digits, dots and dashes", record.id));
+    }
+    Ok(record)
 }

@@ -18,14 +18,19 @@
 //! Writers take an exclusive lock on the file and write a record with one call; readers take a
 //! shared one while they read. Nothing already written is ever changed.
 
+mod bench;
 mod file;
 mod import;
 mod model;
 mod noise;
 
+pub(crate) use bench::is_bench_text;
+pub use bench::read_bench_text;
 pub use file::{FILE_NAME, History, HistoryError, append, read};
-pub use import::{ImportError, ImportFacts, import_data_items};
-pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
+pub use import::{ImportError, ImportFacts, import_data_items, read_data_items};
+pub use model::{
+    AllocationSite, Point, ProfileSummary, Record, RepeatLatency, SCHEMA, Settings, Share, Source,
+};
 pub use noise::{fences, same_setting};
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub const SCHEMA: &str = "schedlab-record/v1";
 pub enum Source {
     /// schedlab itself.
     Schedlab,
-    /// Upstream's perf-dash JSON: kube-scheduler, measured by scheduler_perf.
+    /// kube-scheduler, measured by upstream's scheduler_perf: its perf-dash JSON or bench text.
     PerfDash,
 }
 
@@ -68,6 +68,28 @@ pub struct Settings {
     pub percentage_of_nodes_to_score: u32,
     /// Gates set for the whole run.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Seed of every random stream; records of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// Latency of a stage in one repeat, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepeatLatency {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl RepeatLatency {
+    /// What a comparison needs of a summary.
+    #[must_use]
+    pub fn of(latency: &LatencySummary) -> RepeatLatency {
+        RepeatLatency { mean: latency.mean, p50: latency.p50, p99: latency.p99 }
+    }
 }
 
 /// One workload of a recorded run.
@@ -82,6 +104,9 @@ pub struct Point {
     pub collector: Option<String>,
     /// How it ended.
     pub status: Status,
+    /// The diagnosis, unless it completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Nodes at the end; 0 when unknown.
     pub nodes: u64,
     /// Pods of the measured part; all 0 when unknown.
@@ -91,6 +116,9 @@ pub struct Point {
     /// Whole throughput of each repeat, when there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<f64>,
+    /// Latency of each repeat, when there were several, of the stages that comparisons judge.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub repeat_latency_us: BTreeMap<Stage, Vec<RepeatLatency>>,
     /// Latency by stage in microseconds, without buckets.
     pub latency_us: BTreeMap<Stage, LatencySummary>,
     /// API calls per scheduled pod.
@@ -166,6 +194,7 @@ impl Record {
                 parallelism: run.parallelism,
                 percentage_of_nodes_to_score: run.percentage_of_nodes_to_score,
                 feature_gates: run.feature_gates.clone(),
+                seed: Some(run.seed),
             }),
             coverage: run.coverage.clone(),
             partial: run.partial,
@@ -202,12 +231,14 @@ impl Point {
             suite: workload.suite.clone(),
             collector: workload.collector.clone(),
             status: workload.status,
+            message: workload.message.clone(),
             nodes: workload.nodes,
             pods: workload.pods,
             throughput: workload.throughput,
             repeats: workload.repeats.as_ref().map_or_else(Vec::new, |repeats| {
                 repeats.runs.iter().map(|run| run.throughput.total).collect()
             }),
+            repeat_latency_us: BTreeMap::new(),
             latency_us: workload.latency_us.iter().map(|(stage, latency)| (*stage, slim(latency))).collect(),
             calls_per_pod: workload.api_calls_per_pod.values().sum(),
             memory: workload.memory,

@@ -124,7 +124,8 @@ fn our_perf_dash_json_is_imported_as_it_was_measured() {
     let files = write_data_items(&folder.0, &measured).unwrap();
     let facts = ImportFacts { revision: Some("v1.37.0".to_owned()), ..ImportFacts::default() };
     let record = import_data_items(&files[0], &facts).unwrap();
-    assert_eq!(record.source, Source::PerfDash);
+    assert_eq!(record.source, Source::Schedlab, "the file's labels say so");
+    assert_eq!(record.coverage, measured.coverage);
     assert_eq!(record.started_at, "2026-11-15T12:00:00Z");
     assert_eq!(record.revision.as_deref(), Some("v1.37.0"));
     let point = &record.points[0];
@@ -146,7 +147,9 @@ fn import_refuses_with_the_reason() {
     };
     let dated = ImportFacts { started_at: Some("2026-01-01T00:00:00Z".to_owned()), ..ImportFacts::default() };
     let empty = r#"{"version":"v1","dataItems":[]}"#;
-    assert!(refused(empty, &ImportFacts::default()).contains("give one with --at"));
+    let good = r#"{"version":"v1","dataItems":[{"data":{"Average":3},"unit":"pods/s",
+        "labels":{"Name":"BenchmarkPerfScheduling/T/W","Metric":"SchedulingThroughput"}}]}"#;
+    assert!(refused(good, &ImportFacts::default()).contains("give one with --at"));
     assert!(refused(empty, &dated).contains("none of its 0 item(s) is a SchedulingThroughput"));
     assert!(refused("[]", &dated).contains("not perf-dash JSON"));
 }
@@ -180,6 +183,9 @@ fn perf_dash_reads_our_files_by_its_own_rules() {
     struct PerfData {
         version: String,
         data_items: Vec<Item>,
+        /// Of the file: no page shows them.
+        #[serde(rename = "labels", default)]
+        _labels: BTreeMap<String, String>,
     }
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -233,4 +239,55 @@ fn perf_dash_reads_our_files_by_its_own_rules() {
         let buckets: Vec<&str> = item.data.keys().map(String::as_str).collect();
         assert_eq!(buckets, ["Average", "Perc50", "Perc90", "Perc95", "Perc99"]);
     }
+}
+
+#[test]
+fn upstream_perf_dash_json_is_imported_with_colons_in_its_date() {
+    let folder = Folder::new();
+    let file =
+        folder.0.join("BenchmarkPerfScheduling_benchmark_default_preemption_2026-11-15T12:30:45Z.json");
+    let text = r#"{"version":"v1","dataItems":[{"data":{"Average":310.5,"Perc50":300,"Perc99":400},"unit":"pods/s",
+        "labels":{"Name":"BenchmarkPerfScheduling/Case/500Nodes/namespace-2","Metric":"SchedulingThroughput"}}]}"#;
+    fs::write(&file, text).unwrap();
+    let record = import_data_items(&file, &ImportFacts::default()).unwrap();
+    assert_eq!(record.source, Source::PerfDash);
+    assert_eq!(record.started_at, "2026-11-15T12:30:45Z");
+    assert_eq!(record.coverage, "scheduler + apiserver + etcd, by scheduler_perf");
+    assert_eq!(
+        (record.points[0].suite.as_str(), record.points[0].pods_per_s()),
+        ("default_preemption", 310.5)
+    );
+}
+
+#[test]
+fn bench_text_names_lose_the_processors_that_all_of_them_share() {
+    let folder = Folder::new();
+    let file = folder.0.join("bench.txt");
+    let names = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let record = read_bench_text(&file, &ImportFacts::default()).unwrap();
+        let cores = record.machine.expect("a machine").cores;
+        (record.points.into_iter().map(|point| point.name).collect::<Vec<_>>(), cores)
+    };
+    let line = |name: &str| format!("BenchmarkPerfScheduling/{name} 1 5 SchedulingThroughput/Average\n");
+    assert_eq!(names(&(line("A/x-5-6") + &line("B/y-6"))), (vec!["A/x-5".to_owned(), "B/y".to_owned()], 6));
+    // GOMAXPROCS=1 leaves no suffix: what looks like one belongs to the workload.
+    assert_eq!(names(&(line("A/x-5") + &line("B/y"))), (vec!["A/x-5".to_owned(), "B/y".to_owned()], 1));
+}
+
+#[test]
+fn a_record_whose_id_would_name_another_directory_is_passed_over() {
+    let folder = Folder::new();
+    for id in ["../../../tmp/x", "a:b", "a/b", "..", "a\\b"] {
+        append(&folder.0, &Record { id: id.to_owned(), ..record(1, 1.0) }).unwrap();
+    }
+    append(&folder.0, &record(2, 2.0)).unwrap();
+    let history = read(&folder.0).unwrap();
+    assert_eq!(rates(&history), [2.0]);
+    assert_eq!(history.warnings.len(), 5);
+    assert!(
+        history.warnings[0].contains("its id \"../../../tmp/x\" is not made of"),
+        "{}",
+        history.warnings[0]
+    );
 }

@@ -1,6 +1,6 @@
 //! The history as the pages look at it: by workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Audience;
 use crate::history::{Point, Record, Source, fences};
@@ -108,18 +108,20 @@ fn line_name(point: &Point, parts: u32) -> String {
 
 /// File names from names, each once.
 #[derive(Default)]
-pub(super) struct Slugs(BTreeMap<String, u32>);
+pub(super) struct Slugs(BTreeSet<String>);
 
 impl Slugs {
     pub(super) fn make(&mut self, name: &str) -> String {
         let plain = slug(name);
-        let count = self.0.entry(plain.clone()).or_default();
-        *count += 1;
-        if *count == 1 { plain } else { format!("{plain}-{count}") }
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let free = std::iter::once(plain.clone()).chain(numbered).find(|slug| !self.0.contains(slug));
+        let free = free.expect("the numbers do not end");
+        self.0.insert(free.clone());
+        free
     }
 }
 
-/// Letters, digits and single dashes.
+/// Letters, digits and single dashes; never empty.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars() {
@@ -129,5 +131,8 @@ pub(super) fn slug(name: &str) -> String {
             _ => slug.push('-'),
         }
     }
-    slug.trim_end_matches('-').to_owned()
+    match slug.trim_end_matches('-') {
+        "" => "unnamed".to_owned(),
+        slug => slug.to_owned(),
+    }
 }

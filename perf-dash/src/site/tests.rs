@@ -162,5 +162,30 @@ fn names_that_make_the_same_file_name_are_kept_apart() {
     let mut slugs = model::Slugs::default();
     assert_eq!(slugs.make("A/b_c"), "a-b-c");
     assert_eq!(slugs.make("A-b/c"), "a-b-c-2");
+    assert_eq!(slugs.make("a-b-c-2"), "a-b-c-2-2", "that name is taken");
     assert_eq!(slugs.make("-x-"), "x");
+    assert_eq!((slugs.make("ä"), slugs.make("../..")), ("unnamed".to_owned(), "unnamed-2".to_owned()));
+}
+
+#[test]
+fn no_name_of_a_file_comes_unchecked_from_a_record() {
+    let mut records = records(2);
+    records[0].points[0].name = "../../Basic:10Nodes\\<x>|?*\"".to_owned();
+    records[1].profiles[0].shares[0].name = "../Fit: x".to_owned();
+    let (site, _) = Site::of("portable", &records);
+    let mut folders = vec![site.0.clone()];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let is_portable = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            assert!(name.bytes().all(is_portable), "{name}");
+            count += 1;
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    assert!(20 < count, "{count}");
 }
