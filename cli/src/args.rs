@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_cluster::latency::Latency;
+use schedlab_workloads::protocol::{BUDGET_DEFAULT, PRECISION_DEFAULT};
 use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
@@ -109,9 +111,16 @@ pub(crate) struct RunArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Run each workload this often; more than one gives an interval
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
+    /// Run each workload exactly this often [default: until the interval of its throughput is as
+    /// narrow as --precision, within --budget]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: Option<u32>,
+    /// Stop repeating a workload when its throughput is known to ± this share, as 3% or 0.03
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share, conflicts_with = "repeat")]
+    pub(crate) precision: f64,
+    /// Time for all runs of a workload, set-up included; one that takes longer runs once
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, conflicts_with = "repeat")]
+    pub(crate) budget: Duration,
     /// Rounds of a suite that is run in variants; in each, every variant runs twice [default: as its
     /// variants.yaml says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -164,7 +173,9 @@ impl Default for RunArgs {
             parallelism: None,
             percentage_of_nodes_to_score: None,
             seed: 0,
-            repeat: 1,
+            repeat: None,
+            precision: PRECISION_DEFAULT,
+            budget: BUDGET_DEFAULT,
             rounds: None,
             feature_gates: String::new(),
             class_cache: CacheMode::On,
@@ -215,6 +226,31 @@ pub(crate) enum EventMode {
     Problems,
     /// Also Scheduled, for every pod
     All,
+}
+
+/// `3%` or `0.03`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    let read = number.trim().parse::<f64>().ok().map(|number| number / whole);
+    let is_share = |share: &f64| (0.001..=1.0).contains(share);
+    read.filter(is_share).ok_or_else(|| "must be a share from 0.1% to 100%, as 3% or 0.03".to_owned())
+}
+
+/// `500ms`, `5s` or `2m`.
+fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || "must be a time above 0 and at most 24h, as 500ms, 5s or 2m".to_owned();
+    let split = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let read = number.parse::<f64>().ok().map(|number| number * seconds);
+    let is_sane = |seconds: &f64| 0.0 < *seconds && *seconds <= 86_400.0;
+    read.filter(is_sane).map(Duration::from_secs_f64).ok_or_else(wrong)
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -345,6 +381,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn shares_and_times_are_read_or_refused() {
+        assert_eq!((share("3%"), share("0.03"), share("100%")), (Ok(0.03), Ok(0.03), Ok(1.0)));
+        for wrong in ["", "%", "0", "-3%", "101%", "nan", "3 percent"] {
+            assert!(share(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!((time("5s"), time("2m")), (Ok(Duration::from_secs(5)), Ok(Duration::from_secs(120))));
+        for wrong in ["", "5", "s", "-1s", "0s", "5 days", "99h", "nans"] {
+            assert!(time(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

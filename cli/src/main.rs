@@ -29,9 +29,12 @@ pub(crate) enum Exit {
     Regression,
     /// A comparison could not say.
     Inconclusive,
+    /// Ctrl-C ended it; what was measured until then is kept.
+    Interrupted,
 }
 
 fn main() -> ExitCode {
+    alloc::keep_freed_memory();
     let cli = Cli::parse();
     let result = match cli.command {
         None => commands::run::run(&args::RunArgs::default()),
@@ -53,6 +56,8 @@ fn main() -> ExitCode {
         Ok(Exit::CheckFailed) => ExitCode::from(1),
         Ok(Exit::Regression) => ExitCode::from(3),
         Ok(Exit::Inconclusive) => ExitCode::from(4),
+        // As a shell says of a program that SIGINT ended.
+        Ok(Exit::Interrupted) => ExitCode::from(130),
         Err(error) => {
             progress::complain(&format!("schedlab: {error:#}"));
             ExitCode::from(2)

@@ -1,4 +1,8 @@
-//! Plain text tables: left-aligned text, right-aligned numbers.
+//! Tables for a terminal: they fit its width, verdicts have a colour there, and in a pipe there is
+//! neither a colour nor a break.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,38 +11,86 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Renders rows under a heading; widths follow the content.
+/// What a cell says about its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Bad,
+    Unsure,
+}
+
+/// Text with a tone.
+pub(crate) type Toned = (String, Tone);
+
+/// Renders rows under a heading, as wide as standard output is.
 pub(crate) fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.chain([columns[at].0.chars().count()]).max().unwrap_or(0)
+    let plain = |cell: &String| (cell.clone(), Tone::Plain);
+    let rows: Vec<Vec<Toned>> = rows.iter().map(|row| row.iter().map(plain).collect()).collect();
+    render_toned(columns, &rows, terminal_width())
+}
+
+/// The same, with tones, within a width; without one nothing is broken.
+pub(crate) fn render_toned(columns: &[(&str, Align)], rows: &[Vec<Toned>], width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    match width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let line = |cells: &[&str]| {
-        let padded = cells.iter().zip(columns).zip(&widths).map(|((cell, (_, align)), &width)| match align {
-            Align::Left => format!("{cell:<width$}"),
-            Align::Right => format!("{cell:>width$}"),
-        });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    let aligned = |at: usize| match columns[at].1 {
+        Align::Left => CellAlignment::Left,
+        Align::Right => CellAlignment::Right,
     };
-    let heading: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let mut lines = vec![line(&heading)];
+    let heading = columns.iter().enumerate();
+    table.set_header(heading.map(|(at, (name, _))| Cell::new(name).set_alignment(aligned(at))));
     for row in rows {
-        lines.push(line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+        let cells = row.iter().enumerate().map(|(at, (text, tone))| {
+            let cell = Cell::new(text).set_alignment(aligned(at));
+            match tone {
+                Tone::Plain => cell,
+                Tone::Good => cell.fg(Color::Green),
+                Tone::Bad => cell.fg(Color::Red),
+                Tone::Unsure => cell.fg(Color::Yellow),
+            }
+        });
+        table.add_row(cells);
     }
-    lines.join("\n")
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+/// Columns of the terminal that standard output is; `None` when it is none. `COLUMNS` wins.
+pub(crate) fn terminal_width() -> Option<u16> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    asked.filter(|&columns| 20 <= columns).or_else(|| Table::new().width())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rows(cells: &[&[&str]]) -> Vec<Vec<Toned>> {
+        let row = |row: &&[&str]| row.iter().map(|cell| ((*cell).to_owned(), Tone::Plain)).collect();
+        cells.iter().map(row).collect()
+    }
+
     #[test]
     fn columns_line_up() {
-        let text = render(
-            &[("name", Align::Left), ("n", Align::Right)],
-            &[vec!["a".to_owned(), "1,000".to_owned()], vec!["longer".to_owned(), "2".to_owned()]],
-        );
+        let columns = [("name", Align::Left), ("n", Align::Right)];
+        let text = render_toned(&columns, &rows(&[&["a", "1,000"], &["longer", "2"]]), None);
         assert_eq!(text, "name        n\na       1,000\nlonger      2");
+    }
+
+    #[test]
+    fn a_table_fits_its_width() {
+        let columns = [("workload", Align::Left), ("pods/s", Align::Right), ("SLO", Align::Left)];
+        let name = "SchedulingWithExtendedResource/5000Nodes_AsyncAPICallsEnabled_AndALongName";
+        let text = render_toned(&columns, &rows(&[&[name, "1,000,000", "pass"]]), Some(60));
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(text.contains("1,000,000"), "{text}");
     }
 }

@@ -11,3 +11,10 @@ pub fn monotonic_ns() -> u64 {
     let elapsed = ORIGIN.get_or_init(Instant::now).elapsed();
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// The operating system's number of the calling thread: Linux's `/proc/thread-self` leads to
+/// `<process>/task/<thread>`. `None` where there is no such number.
+#[must_use]
+pub fn own_thread_number() -> Option<u32> {
+    std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
+}

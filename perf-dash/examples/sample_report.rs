@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use schedlab_perf_dash::write_html;
 use schedlab_workloads::results::{
     Attempts, Bucket, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, ResultError, RunResult,
-    RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Threshold, Throughput, WorkloadResult, slo,
+    RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Threshold, Throughput, Windows, WorkloadResult, slo,
     workload_items, write_result_json,
 };
 
@@ -74,9 +74,14 @@ fn repeated() -> WorkloadResult {
     let sketch = Sketch { nodes: 5000, pods: 10_000, rate: 318_000.0, windows: 31, wobble: 0.12 };
     let mut workload = sketch.workload("TopologySpreading/5000Nodes_10000Pods", "topology_spreading");
     let runs = [318_000.0, 311_500.0, 324_800.0, 309_200.0, 321_300.0].map(|total| RunTotal {
-        throughput: Throughput { total, average: total * 1.004, ..workload.throughput },
+        pods_per_s: total,
         duration_ms: 1e7 / total,
         scheduled: 10_000,
+        ..RunTotal::default()
+    });
+    workload.throughput.clone_from(&Throughput {
+        windows: workload.throughput.windows,
+        ..Throughput::of_runs(&runs.iter().map(|run| run.pods_per_s).collect::<Vec<f64>>())
     });
     workload.repeats = Repeats::from_runs(runs.to_vec());
     finish(&mut workload, 460.0);
@@ -148,7 +153,13 @@ impl Sketch {
             nodes: self.nodes,
             pods: Pods { created: self.pods, scheduled: self.pods, unschedulable: 0 },
             duration_ms,
-            throughput: Throughput::from_samples(&samples, self.pods, duration_ms),
+            throughput: Throughput {
+                windows: Windows::from_samples(&samples, window_ms),
+                ..Throughput::of_runs(&[self.rate])
+            },
+            normalised: None,
+            warnings: Vec::new(),
+            conditions: None,
             window_ms,
             samples,
             attempts: Attempts { total: attempts, per_s: attempts as f64 / duration_ms * 1e3 },

@@ -105,7 +105,7 @@ pub(crate) fn bytes(value: f64) -> String {
 }
 
 /// A share of one as a percentage.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

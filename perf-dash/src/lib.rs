@@ -24,7 +24,6 @@ mod html;
 pub mod metrics;
 pub mod profile;
 pub mod site;
-pub mod stats;
 
 use std::path::Path;
 
@@ -33,6 +32,7 @@ use schedlab_workloads::results::{ResultError, RunResult, write_atomic};
 
 pub use explain_html::render_explain_html;
 pub use html::render_html;
+pub use schedlab_stats as stats;
 
 /// Renders the report of a run and writes it to `path`, whole or not at all.
 pub fn write_html(path: &Path, run: &RunResult) -> Result<(), ResultError> {

@@ -14,6 +14,7 @@
 //! - [`explain`]: why a pod goes where it goes, as data.
 //! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
 //! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
+//! - [`protocol`]: how often a workload runs until its number can be quoted.
 //! - [`results`]: what a run is remembered by.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
@@ -28,6 +29,7 @@ pub mod labels;
 pub mod measure;
 pub mod ops;
 pub mod params;
+pub mod protocol;
 pub mod replay;
 pub mod resolve;
 pub mod results;

@@ -10,6 +10,7 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
+mod run_text;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod simulate;

@@ -1,6 +1,6 @@
 //! `schedlab run`: runs workloads, prints the table, writes the results.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,29 +13,25 @@ use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
-use schedlab_perf_dash::format;
 use schedlab_perf_dash::history::{self, Record};
-use schedlab_workloads::assemble::workload_results;
-use schedlab_workloads::executor::{
-    ConfigFile, Control, Ending, Outcome, Progress, RunSettings, run_workload,
-};
+use schedlab_workloads::assemble::{Assembly, Run, workload_results};
+use schedlab_workloads::executor::{ConfigFile, Control, Outcome, Progress, RunSettings, run_workload};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::lab_plugins;
+use schedlab_workloads::protocol::{Narrow, Protocol};
 use schedlab_workloads::resolve::{
     ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
 };
 use schedlab_workloads::results::{
-    RunResult, SCHEMA, Skipped, Stage, Status, WorkloadResult, write_bench_text, write_data_items,
-    write_result_json,
+    RunResult, SCHEMA, Skipped, Status, WorkloadResult, write_bench_text, write_data_items, write_result_json,
 };
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
-use super::{select, study, study_text};
+use super::{run_text, select, study, study_text};
 use crate::announce::Announcer;
 use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
-use crate::table::{Align, render};
 use crate::{Exit, host};
 
 /// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
@@ -72,9 +68,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         bail!("{}", broken.join("\n"));
     }
     for (at, workload) in to_run.iter().enumerate() {
-        let (outcomes, error) = repeat(args, workload, (at, to_run.len()), &interrupt, watchers);
-        let (gates, peak) = (&workload.feature_gates, host::peak_rss_bytes());
-        result.workloads.extend(workload_results(workload, gates, settings(args), &outcomes, peak));
+        let (runs, error) = repeat(args, workload, (at, to_run.len()), &interrupt, watchers);
+        let assembly = Assembly {
+            workload,
+            settings: settings(args),
+            peak_rss_bytes: host::peak_rss_bytes(),
+            cores: result.machine.cores,
+            precision: args.precision,
+        };
+        result.workloads.extend(workload_results(&assembly, &runs));
         if let Some(error) = error {
             // What was measured before is written before the error ends the run.
             result.partial = true;
@@ -102,7 +104,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.json {
         say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
     } else {
-        print_summary(&result, report.as_deref());
+        run_text::print(&result, report.as_deref());
     }
     if metrics.is_some() && !interrupt.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_secs(args.metrics_linger));
@@ -212,7 +214,7 @@ fn run_header(
         parallelism: args.parallelism.or(parallelism).unwrap_or(16),
         seed: args.seed,
         percentage_of_nodes_to_score: args.percentage_of_nodes_to_score.or(percentage).unwrap_or(0),
-        repeat: args.repeat,
+        repeat: args.repeat.unwrap_or(0),
         feature_gates: gates.clone(),
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         duration_s: 0.0,
@@ -329,7 +331,7 @@ fn repeat(
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
     watchers: Watchers<'_>,
-) -> (Vec<Outcome>, Option<anyhow::Error>) {
+) -> (Vec<Run>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
     let watched = watchers.metrics.map(|metrics| metrics.watch(&bar));
     let progress: &dyn Progress = watched.as_ref().map_or(&bar, |watched| watched);
@@ -344,21 +346,13 @@ fn repeat(
         None => ConfigFile::Fixed,
     };
     let control = Control { interrupt, progress, registry: &registry, config_file };
-    let mut outcomes = Vec::new();
-    for _ in 0..args.repeat {
-        match run_once(args, workload, control) {
-            Ok(outcome) => {
-                let is_over = outcome.ending != Ending::Completed;
-                outcomes.push(outcome);
-                if is_over {
-                    break;
-                }
-            }
-            Err(error) => return (outcomes, Some(error)),
-        }
-    }
+    let protocol = match args.repeat {
+        Some(count) => Protocol::Exactly(count),
+        None => Protocol::UntilNarrow(Narrow { precision: args.precision, budget: args.budget }),
+    };
+    let measured = protocol.measure(|| run_once(args, workload, control));
     bar.clear();
-    (outcomes, None)
+    measured
 }
 
 /// Runs a workload once as the flags say. `ab` and `profile` run their workloads through here too,
@@ -383,112 +377,23 @@ fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
     Ok(std::path::absolute(&report).unwrap_or(report))
 }
 
-fn print_summary(result: &RunResult, report: Option<&Path>) {
-    let columns = [
-        ("workload", Align::Left),
-        ("pods/s", Align::Right),
-        ("window p50", Align::Right),
-        ("cycle mean", Align::Right),
-        ("e2e p50", Align::Right),
-        ("e2e p99", Align::Right),
-        ("scheduled", Align::Right),
-        ("calls/pod", Align::Right),
-        ("SLO", Align::Left),
-    ];
-    let rows: Vec<Vec<String>> = result.workloads.iter().map(row).collect();
-    say(&render(&columns, &rows));
-    say(
-        "\nSLO: at least 100 attempts/s, 100-150 pods/s, algorithm mean at most 10 ms. Covers core, queue and embedded API.",
-    );
-    for workload in result.workloads.iter().filter(|workload| workload.status != Status::Completed) {
-        say(&format!("\n{}: {}", workload.name, workload.message.as_deref().unwrap_or("did not complete")));
-    }
-    for workload in &result.workloads {
-        if let Some(threshold) = workload.threshold.as_ref().filter(|threshold| threshold.pass == Some(false))
-        {
-            let actual =
-                threshold.actual.map_or_else(|| "nothing".to_owned(), |actual| format!("{actual:.1}"));
-            say(&format!(
-                "\n{}: {actual} misses the threshold {} of its file",
-                workload.name, threshold.value
-            ));
-        }
-    }
-    for workload in &result.workloads {
-        if let Some(execution) = &workload.execution {
-            say(&format!("\n{}: {}", workload.name, format::evictions(execution)));
-        }
-    }
-    let ignored: BTreeSet<&str> =
-        result.workloads.iter().flat_map(|it| &it.gates_without_effect).map(String::as_str).collect();
-    if !ignored.is_empty() {
-        let names: Vec<&str> = ignored.into_iter().collect();
-        say(&format!("\nFeature gates that change nothing here: {}", names.join(", ")));
-    }
-    if !result.skipped.is_empty() {
-        say(&format!("\n{} workload(s) skipped:", result.skipped.len()));
-        for skipped in &result.skipped {
-            say(&format!("  {}: {}", skipped.name, skipped.reason));
-        }
-    }
-    if result.partial {
-        say("\nPARTIAL: the run was interrupted; the numbers cover what was measured until then.");
-    }
-    say(&format!("\n{} workload(s) in {:.1} s", result.workloads.len(), result.duration_s));
-    if let Some(report) = report {
-        say(&format!("Report: {}", report.display()));
-    }
-}
-
-fn row(workload: &WorkloadResult) -> Vec<String> {
-    let latency = |stage: Stage, pick: fn(&schedlab_workloads::results::LatencySummary) -> f64| {
-        workload
-            .latency_us
-            .get(&stage)
-            .map_or_else(|| "-".to_owned(), |summary| format::micros(pick(summary)))
-    };
-    let calls: f64 = workload.api_calls_per_pod.values().sum();
-    vec![
-        workload.name.clone(),
-        format::rate(workload.throughput.total),
-        format::rate(workload.throughput.p50),
-        latency(Stage::SchedulingCycle, |summary| summary.mean),
-        latency(Stage::EndToEnd, |summary| summary.p50),
-        latency(Stage::EndToEnd, |summary| summary.p99),
-        format!(
-            "{}/{}",
-            format::thousands(workload.pods.scheduled),
-            format::thousands(workload.pods.created)
-        ),
-        format!("{calls:.2}"),
-        slo_mark(workload),
-    ]
-}
-
-fn slo_mark(workload: &WorkloadResult) -> String {
-    match workload.status {
-        Status::Stuck => return "stuck".to_owned(),
-        Status::Failed => return "failed".to_owned(),
-        Status::Partial | Status::Completed => {}
-    }
-    let failed: Vec<&str> =
-        workload.slo.iter().filter(|line| line.pass == Some(false)).map(|line| line.name.as_str()).collect();
-    if failed.is_empty() {
-        format!("pass ({:.0}x 150/s)", workload.throughput.total / 150.0)
-    } else {
-        format!("FAIL: {}", failed.join(", "))
-    }
-}
-
 fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
-    let is_stuck = result.workloads.iter().any(|w| matches!(w.status, Status::Stuck | Status::Failed));
+    let has_failed =
+        |w: &WorkloadResult| matches!(w.status, Status::Stuck | Status::Failed) || has_left_pods_pending(w);
     let misses =
         |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
-    if is_stuck || (args.enforce_thresholds && result.workloads.iter().any(misses)) {
+    if result.partial {
+        Exit::Interrupted
+    } else if result.workloads.iter().any(|w| has_failed(w) || (args.enforce_thresholds && misses(w))) {
         Exit::CheckFailed
     } else {
         Exit::Fine
     }
+}
+
+/// None of the pods that a workload measures was scheduled: its number is of nothing.
+pub(super) fn has_left_pods_pending(workload: &WorkloadResult) -> bool {
+    workload.status == Status::Completed && 0 < workload.pods.created && workload.pods.scheduled == 0
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::figure::{CellSamples, figure};
 use schedlab_perf_dash::stats::abba_order;
-use schedlab_workloads::assemble::workload_results;
+use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, Ending, Outcome};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite};
@@ -142,10 +142,10 @@ fn measure(
 impl Runs {
     fn take(&mut self, metrics: &[FigureMetric], outcome: Outcome) {
         let settings = run::settings(&self.args);
-        let outcomes = [outcome];
-        let gates = &self.workload.feature_gates;
-        let results = workload_results(&self.workload, gates, settings, &outcomes, None);
-        let [outcome] = &outcomes;
+        let run = Run { outcome, machine_speed: None };
+        let assembly = Assembly::without_warnings(&self.workload, settings);
+        let results = workload_results(&assembly, std::slice::from_ref(&run));
+        let outcome = &run.outcome;
         let Some(result) = results.last() else { return };
         for &metric in metrics {
             if let Some(value) = self.value(metric, outcome, result) {

@@ -75,7 +75,7 @@ fn run_with(url: &str, more: &str) -> Answer {
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n- urlPrefix: {url}\n  filterVerb: filter\n  nodeCacheCapable: true\n{more}"
     );
     folder.file("scheduler.yaml", text);
-    schedlab_in(&folder, &["run", "--config", &file, "--scheduler-config", "scheduler.yaml"])
+    schedlab_in(&folder, &["run", "--config", &file, "--scheduler-config", "scheduler.yaml", "--repeat", "1"])
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn write_result(folder: &Folder, result: &serde_json::Value, name: &str, rates: 
     let run = repeats[0].clone();
     let with = |&rate: &f64| {
         let mut run = run.clone();
-        run["throughput"]["total"] = rate.into();
+        run["pods_per_s"] = rate.into();
         run
     };
     *repeats = rates.iter().map(with).collect();
@@ -373,7 +373,18 @@ fn the_progress_of_a_run_beside_it_streams_in() {
 fn metrics_are_served_while_a_run_lingers() {
     use std::io::{BufRead, BufReader, Read, Write};
     let folder = Folder::new();
-    let args = ["run", "--filter", SMALL, "--json", "--metrics", "127.0.0.1:0", "--metrics-linger", "20"];
+    let args = [
+        "run",
+        "--filter",
+        SMALL,
+        "--repeat",
+        "1",
+        "--json",
+        "--metrics",
+        "127.0.0.1:0",
+        "--metrics-linger",
+        "20",
+    ];
     let mut run = crate::support::command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
     let mut said = BufReader::new(run.stderr.take().expect("piped")).lines();
     let address = said.by_ref().map_while(Result::ok).find_map(|line| {

@@ -47,9 +47,39 @@ fn repeats_give_an_interval() {
     let answer = schedlab_in(&folder, &["run", "--filter", "^HostPorts/50Nodes", "--repeat", "3", "--json"])
         .ends_with(0);
     let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
-    let repeats = &result["workloads"][0]["repeats"];
-    assert_eq!(repeats["runs"].as_array().expect("a list").len(), 3);
-    assert!(repeats["half_width"].as_f64().expect("a number") > 0.0);
+    let workload = &result["workloads"][0];
+    let runs = workload["repeats"]["runs"].as_array().expect("a list");
+    let mut rates: Vec<f64> = runs.iter().map(|run| run["pods_per_s"].as_f64().expect("a number")).collect();
+    rates.sort_by(f64::total_cmp);
+    let throughput = |name: &str| workload["throughput"][name].as_f64().expect("a number");
+    assert_eq!((rates.len(), throughput("samples")), (3, 3.0));
+    assert_eq!(throughput("total"), rates[1], "the median");
+    assert!(rates[0] <= throughput("low") && throughput("low") <= throughput("total"));
+    assert!(throughput("total") <= throughput("high") && throughput("high") <= rates[2]);
+    assert!(runs[0]["latency_us"]["end_to_end"]["p99"].as_f64().expect("kept by run") > 0.0);
+}
+
+#[test]
+fn single_run_says_that_it_has_no_spread() {
+    let folder = Folder::new();
+    let args = ["run", "--filter", "^HostPorts/50Nodes", "--repeat", "1", "--json"];
+    let answer = schedlab_in(&folder, &args).ends_with(0);
+    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    let throughput = &result["workloads"][0]["throughput"];
+    assert_eq!((&throughput["low"], &throughput["samples"]), (&serde_json::Value::Null, &1.into()));
+}
+
+#[test]
+fn short_workload_is_repeated_until_its_interval_is_narrow_or_its_time_is_over() {
+    let folder = Folder::new();
+    let args = ["run", "--filter", "^HostPorts/50Nodes", "--precision", "99%", "--budget", "20s", "--json"];
+    let answer = schedlab_in(&folder, &args).ends_with(0);
+    let result: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
+    assert_eq!(result["workloads"][0]["throughput"]["samples"], 11, "the fewest that a width is believed of");
+    assert!(result["workloads"][0]["normalised"]["pods_per_s"].as_f64().expect("a number") > 0.0);
+    for (flag, value) in [("--precision", "0"), ("--budget", "5")] {
+        schedlab_in(&folder, &["run", flag, value]).ends_with(2).complains(flag);
+    }
 }
 
 #[test]
@@ -87,8 +117,8 @@ fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
     let file = folder.file("performance-config.yaml", text);
     schedlab_in(&folder, &["run", "--config", &file])
         .ends_with(0)
-        .says("1 workload(s) skipped:")
-        .says("Case/small: op 2 (startCollectingProfile): this opcode is not implemented yet");
+        .says("1 workload(s) skipped")
+        .says("1 (startCollectingProfile): this opcode is not implemented yet: Case/small");
 }
 
 #[test]

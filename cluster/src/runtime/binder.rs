@@ -1,4 +1,5 @@
-//! The thread that performs calls, at once or after the latency that the link to the API has.
+//! Performs calls: at once, on the scheduler thread, or on a thread of its own after the latency
+//! that the link to the API has.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,7 +105,7 @@ pub(super) struct Answer {
     pub(super) result: Result<(), CallFailure>,
 }
 
-/// The binder thread.
+/// Performs calls.
 pub(super) struct Binder<B> {
     pub(super) api: Arc<dyn Api>,
     pub(super) shared: Arc<Shared>,
@@ -169,7 +170,7 @@ impl<B: BindRecorder> Binder<B> {
         self.batches.recv_timeout(Duration::from_nanos(until_ns.saturating_sub(monotonic_ns())))
     }
 
-    fn perform(&mut self, batch: &Batch) {
+    pub(super) fn perform(&mut self, batch: &Batch) {
         let mut answers = Vec::new();
         // A patch was wanted before the binding of the same pod: it must not arrive after it.
         self.patch(&batch.patches, &mut answers);

@@ -1,7 +1,7 @@
 //! The scheduler on real threads and real time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
 use crate::api::{Api, ApiError, Binding, Nomination, Watch, WatchEvent};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, own_thread_number};
 use crate::link::LinkSettings;
 
 /// Decisions between two looks at the watch: long enough to make batches, short enough that a
@@ -118,6 +118,8 @@ pub(super) struct Shared {
     handled_version: AtomicU64,
     /// Calls handed to the binder and not yet answered.
     pub(super) calls_in_flight: AtomicU64,
+    /// The operating system's number of the scheduler thread; 0 where it has none.
+    scheduler_thread: AtomicU32,
     /// The scheduler found nothing to do when it last looked.
     is_resting: AtomicBool,
     attempts: AtomicU64,
@@ -130,9 +132,13 @@ pub(super) struct Shared {
 pub struct WallRuntime<C, B> {
     shared: Arc<Shared>,
     commands: Sender<Command>,
-    scheduler: Option<JoinHandle<Result<C, ApiError>>>,
+    scheduler: Option<JoinHandle<Result<Ended<C, B>, ApiError>>>,
     binder: Option<JoinHandle<B>>,
 }
+
+/// What the scheduler thread hands back when it ends: its recorder, and the binder's where it
+/// performed the calls itself.
+type Ended<C, B> = (C, Option<B>);
 
 impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     /// Starts the threads. The scheduler sees everything that happened after `resource_version`.
@@ -170,10 +176,14 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             scratch: Scratch::default(),
             scheduled: events.clone().filter(|_| level == EventLevel::All),
         };
-        let binder = std::thread::Builder::new()
-            .name("binder".to_owned())
-            .spawn(move || if link.is_instant() { binder.run() } else { binder.run_over(link) })
-            .map_err(spawn_error)?;
+        // An extender that binds is asked over HTTP: the loop must not wait for its answer.
+        let (calls_go, binder) = if link.is_instant() && binder.extenders.is_empty() {
+            (CallsGo::Inline(Box::new(binder)), None)
+        } else {
+            let run = move || if link.is_instant() { binder.run() } else { binder.run_over(link) };
+            let thread = std::thread::Builder::new().name("binder".to_owned()).spawn(run);
+            (CallsGo::ToBinder(to_binder), Some(thread.map_err(spawn_error)?))
+        };
         let mut driver = Driver {
             api,
             watch,
@@ -181,7 +191,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             scheduler,
             bridge: Bridge::default(),
             shared: Arc::clone(&shared),
-            to_binder,
+            calls_go,
             from_binder,
             commands: from_handle,
             events,
@@ -192,9 +202,9 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let scheduler = std::thread::Builder::new()
             .name("scheduler".to_owned())
             // The loop runs inside the pool, so that it takes part in the chunks it hands out.
-            .spawn(move || pool.install(move || driver.run().map(|()| driver.recorder)))
+            .spawn(move || pool.install(move || driver.run().map(|()| driver.recorders())))
             .map_err(spawn_error)?;
-        Ok(WallRuntime { shared, commands, scheduler: Some(scheduler), binder: Some(binder) })
+        Ok(WallRuntime { shared, commands, scheduler: Some(scheduler), binder })
     }
 
     /// Whether the scheduler has seen everything up to `resource_version`, has nothing left to try
@@ -217,6 +227,13 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     #[must_use]
     pub fn attempts(&self) -> u64 {
         self.shared.attempts.load(Ordering::Relaxed)
+    }
+
+    /// The operating system's number of the scheduler thread, for reading what it says of the
+    /// thread; 0 until it runs, and where threads have no number.
+    #[must_use]
+    pub fn scheduler_thread(&self) -> u32 {
+        self.shared.scheduler_thread.load(Ordering::Relaxed)
     }
 
     /// API calls that failed so far.
@@ -249,9 +266,12 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     pub fn stop(mut self) -> Result<(C, B), RuntimeError> {
         self.shared.stop.store(true, Ordering::Release);
         let scheduler = self.scheduler.take().expect("stopped once");
-        let cycles = scheduler.join().map_err(|_| RuntimeError::Panicked("scheduler"))??;
+        let (cycles, binds) = scheduler.join().map_err(|_| RuntimeError::Panicked("scheduler"))??;
+        if let Some(binds) = binds {
+            return Ok((cycles, binds));
+        }
         // The scheduler thread held the sender of batches: the binder drains what is left and ends.
-        let binder = self.binder.take().expect("stopped once");
+        let binder = self.binder.take().expect("calls go to a thread unless the scheduler performs them");
         let binds = binder.join().map_err(|_| RuntimeError::Panicked("binder"))?;
         Ok((cycles, binds))
     }
@@ -304,15 +324,26 @@ impl Blocking {
     }
 }
 
+/// Where API calls are performed.
+///
+/// Calls that take no time are performed by the scheduler thread itself, at the end of a round:
+/// waking another thread for 128 bindings costs more than making them, and how much more differs
+/// from run to run by several times. Calls over a link with latency have a thread of their own, as
+/// upstream's binding cycles have goroutines.
+enum CallsGo<B> {
+    Inline(Box<Binder<B>>),
+    ToBinder(Sender<Batch>),
+}
+
 /// The scheduler thread.
-struct Driver<C> {
+struct Driver<C, B> {
     api: Arc<dyn Api>,
     watch: Box<dyn Watch>,
     blocking: Blocking,
     scheduler: Scheduler,
     bridge: Bridge,
     shared: Arc<Shared>,
-    to_binder: Sender<Batch>,
+    calls_go: CallsGo<B>,
     from_binder: Receiver<Vec<Answer>>,
     commands: Receiver<Command>,
     /// Where events about pods go, if somebody wants them.
@@ -342,10 +373,18 @@ fn start_events(
     Ok(Some(Outbox { sender, shared: Arc::clone(shared) }))
 }
 
-impl<C: CycleRecorder> Driver<C> {
+impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
+    fn recorders(self) -> Ended<C, B> {
+        match self.calls_go {
+            CallsGo::Inline(binder) => (self.recorder, Some(binder.recorder)),
+            CallsGo::ToBinder(_) => (self.recorder, None),
+        }
+    }
+
     fn run(&mut self) -> Result<(), ApiError> {
         let mut events = Vec::new();
         let mut calls = Vec::new();
+        self.shared.scheduler_thread.store(own_thread_number().unwrap_or(0), Ordering::Relaxed);
         while !self.shared.stop.load(Ordering::Acquire) {
             self.answer_commands();
             events.clear();
@@ -461,10 +500,15 @@ impl<C: CycleRecorder> Driver<C> {
         }
         let count = batch.len() as u64;
         self.shared.calls_in_flight.fetch_add(count, Ordering::AcqRel);
-        if self.to_binder.send(batch).is_err() {
-            // The binder is gone (a bug that `stop` reports): nothing is in flight.
-            self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
-            self.shared.stop.store(true, Ordering::Release);
+        match &mut self.calls_go {
+            CallsGo::Inline(binder) => binder.perform(&batch),
+            CallsGo::ToBinder(to_binder) => {
+                if to_binder.send(batch).is_err() {
+                    // The binder is gone (a bug that `stop` reports): nothing is in flight.
+                    self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
+                    self.shared.stop.store(true, Ordering::Release);
+                }
+            }
         }
     }
 

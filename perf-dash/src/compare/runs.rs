@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schedlab_workloads::results::{LatencySummary, Stage, Status};
+use schedlab_workloads::results::{LatencySummary, RunLatency, Stage, Status};
 
 use super::load::Side;
 use super::row::{Metric, Pairing, Row, Weight};
 use super::{Comparison, FENCE_DEFAULT};
-use crate::history::{Point, Record, RepeatLatency, Source};
+use crate::history::{Point, Record, Source};
 use crate::stats::{Fence, SAMPLES_MIN, Verdict};
 
 /// Up to where a workload's throughput is noise.
@@ -153,7 +153,7 @@ fn part_rows(name: &str, base: &[Part<'_>], head: &[Part<'_>], fences: &Fences, 
 struct LatencyMetric {
     name: &'static str,
     stage: Stage,
-    of_repeat: fn(&RepeatLatency) -> f64,
+    of_repeat: fn(&RunLatency) -> f64,
     of_run: fn(&LatencySummary) -> f64,
     /// How many of the throughput's fences wide its own is: a tail scatters more than a sum.
     fences: f64,

@@ -1,19 +1,20 @@
 use std::collections::BTreeMap;
 
 use schedlab_workloads::results::{
-    Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunResult, RunTotal, SCHEMA, Stage, Status,
-    Throughput, WorkloadResult,
+    Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA, Stage,
+    Status, Throughput, WorkloadResult,
 };
 
 use super::*;
-use crate::history::{Record, RepeatLatency};
+use crate::history::Record;
 use crate::stats::testing::Sampler;
 
 pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
     let run = |&total: &f64| RunTotal {
-        throughput: Throughput { total, average: total, ..Throughput::default() },
+        pods_per_s: total,
         duration_ms: 1e6 / total,
         scheduled: 1000,
+        ..RunTotal::default()
     };
     let runs: Vec<RunTotal> = rates.iter().map(run).collect();
     let latency = |us: f64| LatencySummary {
@@ -38,7 +39,10 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         nodes: 100,
         pods: Pods { created: 1000, scheduled: 1000, unschedulable: 0 },
         duration_ms: 1e6 / rates[0],
-        throughput: runs[rates.len() / 2].throughput,
+        throughput: Throughput::of_runs(rates),
+        normalised: None,
+        warnings: Vec::new(),
+        conditions: None,
         window_ms: 1.0,
         samples: Vec::new(),
         attempts: Attempts { total: 1000, per_s: rates[0] },
@@ -313,7 +317,7 @@ fn other_node_counts_are_other_work() {
 /// A side whose repeats have these end-to-end p99s.
 fn with_p99(name: &str, seed: u64, p99_us: &[f64]) -> Side {
     let mut side = side(name, vec![workload("T/W", &rates(seed, 1000.0, p99_us.len()))]);
-    let repeat = |&p99: &f64| RepeatLatency { mean: 900.0, p50: 900.0, p99 };
+    let repeat = |&p99: &f64| RunLatency { mean: 900.0, p50: 900.0, p99 };
     let repeats = p99_us.iter().map(repeat).collect();
     side.records[0].points[0].repeat_latency_us.insert(Stage::EndToEnd, repeats);
     side

@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use schedlab_workloads::results::{LatencySummary, Machine, Stage};
+use schedlab_workloads::results::{LatencySummary, Machine, RunLatency, Stage, Throughput};
 
 use super::import::{
     ImportError, ImportFacts, THROUGHPUT, Writer, empty_point, latency, micros_of, stage_of,
 };
-use super::model::{Point, Record, RepeatLatency, SCHEMA};
+use super::model::{Point, Record, SCHEMA};
 use crate::stats::median;
 
 /// Reads the results in a text of `go test -bench`. It has no date: the caller may give one.
@@ -212,13 +212,13 @@ fn stage_of_unit(metric: &str) -> Option<(Stage, f64)> {
 fn point(name: &str, suite: &str, runs: &[Values]) -> Point {
     let rates: Vec<f64> = runs.iter().filter_map(|run| run.average_pods_per_s).collect();
     let mut point = empty_point(name, suite);
-    point.throughput.total = median(&rates);
+    point.throughput = Throughput::of_runs(&rates);
     let stages = runs.iter().flat_map(|run| run.latency_us.keys()).copied();
     for stage in stages.collect::<BTreeSet<_>>() {
         let all: Vec<&LatencySummary> = runs.iter().filter_map(|run| run.latency_us.get(&stage)).collect();
         point.latency_us.insert(stage, medians(&all));
         if 1 < all.len() {
-            let repeats = all.iter().map(|latency| RepeatLatency::of(latency)).collect();
+            let repeats = all.iter().map(|latency| RunLatency::from(*latency)).collect();
             point.repeat_latency_us.insert(stage, repeats);
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use schedlab_workloads::results::{
     DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, LatencySummary, Machine, Memory, Pods, Stage,
-    Status, Throughput,
+    Status, Throughput, Windows,
 };
 
 use super::model::{Point, Record, SCHEMA, Source};
@@ -208,18 +208,25 @@ fn nodes_of(workload: &str) -> Option<u64> {
     })
 }
 
+/// `Low` and `High` are ours; upstream's files have neither, and percentiles of windows of one second.
+fn throughput(item: &DataItem) -> Throughput {
+    let value = |bucket: &str| item.data.get(bucket).copied();
+    let windows = value("Perc50").map(|p50| Windows {
+        p50,
+        p90: value("Perc90").unwrap_or(0.0),
+        p95: value("Perc95").unwrap_or(0.0),
+        p99: value("Perc99").unwrap_or(0.0),
+        ..Windows::default()
+    });
+    let total = value("Average").unwrap_or(0.0);
+    Throughput { total, low: value("Low"), high: value("High"), samples: 1, windows }
+}
+
 fn take(point: &mut Point, item: &DataItem) {
     let value = |bucket: &str| item.data.get(bucket).copied().unwrap_or(0.0);
     let metric = item.labels.get("Metric").map_or("", String::as_str);
     if metric == THROUGHPUT {
-        point.throughput = Throughput {
-            average: value("Average"),
-            p50: value("Perc50"),
-            p90: value("Perc90"),
-            p95: value("Perc95"),
-            p99: value("Perc99"),
-            total: value("Average"),
-        };
+        point.throughput = throughput(item);
         return;
     }
     let Some(to_us) = micros_of(&item.unit) else { return };

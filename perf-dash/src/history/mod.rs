@@ -28,9 +28,7 @@ pub(crate) use bench::is_bench_text;
 pub use bench::read_bench_text;
 pub use file::{FILE_NAME, History, HistoryError, append, read};
 pub use import::{ImportError, ImportFacts, import_data_items, read_data_items};
-pub use model::{
-    AllocationSite, Point, ProfileSummary, Record, RepeatLatency, SCHEMA, Settings, Share, Source,
-};
+pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
 pub use noise::{fences, same_setting};
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_workloads::results::{
-    LatencySummary, Machine, Memory, Pods, RunResult, SloLine, Stage, Status, Threshold, Throughput,
-    WorkloadResult,
+    LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, SloLine, Stage, Status, Threshold,
+    Throughput, WorkloadResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -73,25 +73,6 @@ pub struct Settings {
     pub seed: Option<u64>,
 }
 
-/// Latency of a stage in one repeat, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RepeatLatency {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
-}
-
-impl RepeatLatency {
-    /// What a comparison needs of a summary.
-    #[must_use]
-    pub fn of(latency: &LatencySummary) -> RepeatLatency {
-        RepeatLatency { mean: latency.mean, p50: latency.p50, p99: latency.p99 }
-    }
-}
-
 /// One workload of a recorded run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -118,7 +99,7 @@ pub struct Point {
     pub repeats: Vec<f64>,
     /// Latency of each repeat, when there were several, of the stages that comparisons judge.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub repeat_latency_us: BTreeMap<Stage, Vec<RepeatLatency>>,
+    pub repeat_latency_us: BTreeMap<Stage, Vec<RunLatency>>,
     /// Latency by stage in microseconds, without buckets.
     pub latency_us: BTreeMap<Stage, LatencySummary>,
     /// API calls per scheduled pod.
@@ -223,6 +204,15 @@ impl Record {
     }
 }
 
+/// Each stage's latency in every run that has it, in the order they ran.
+fn repeat_latency_us(repeats: &Repeats) -> BTreeMap<Stage, Vec<RunLatency>> {
+    let mut by_stage: BTreeMap<Stage, Vec<RunLatency>> = BTreeMap::new();
+    for (stage, latency) in repeats.runs.iter().flat_map(|run| &run.latency_us) {
+        by_stage.entry(*stage).or_default().push(*latency);
+    }
+    by_stage
+}
+
 impl Point {
     fn from_workload(workload: &WorkloadResult) -> Point {
         let slim = |latency: &LatencySummary| LatencySummary { buckets: Vec::new(), ..latency.clone() };
@@ -235,10 +225,8 @@ impl Point {
             nodes: workload.nodes,
             pods: workload.pods,
             throughput: workload.throughput,
-            repeats: workload.repeats.as_ref().map_or_else(Vec::new, |repeats| {
-                repeats.runs.iter().map(|run| run.throughput.total).collect()
-            }),
-            repeat_latency_us: BTreeMap::new(),
+            repeats: workload.repeats.as_ref().map_or_else(Vec::new, Repeats::pods_per_s),
+            repeat_latency_us: workload.repeats.as_ref().map(repeat_latency_us).unwrap_or_default(),
             latency_us: workload.latency_us.iter().map(|(stage, latency)| (*stage, slim(latency))).collect(),
             calls_per_pod: workload.api_calls_per_pod.values().sum(),
             memory: workload.memory,
@@ -247,9 +235,9 @@ impl Point {
         }
     }
 
-    /// The number a comparison is about: the whole, or what an import has in its place.
+    /// The number a comparison is about: the headline.
     #[must_use]
     pub fn pods_per_s(&self) -> f64 {
-        if 0.0 < self.throughput.total { self.throughput.total } else { self.throughput.average }
+        self.throughput.total
     }
 }

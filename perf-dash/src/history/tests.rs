@@ -237,7 +237,8 @@ fn perf_dash_reads_our_files_by_its_own_rules() {
     let throughput = items.iter().filter(|item| item.labels["Metric"] == "SchedulingThroughput");
     for item in throughput {
         let buckets: Vec<&str> = item.data.keys().map(String::as_str).collect();
-        assert_eq!(buckets, ["Average", "Perc50", "Perc90", "Perc95", "Perc99"]);
+        // The windows' percentiles are there where a run has windows: these have none.
+        assert_eq!(buckets, ["Average"]);
     }
 }
 

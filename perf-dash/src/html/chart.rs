@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
-use schedlab_workloads::results::{LatencySummary, Repeats, Sample, Stage, WorkloadResult, slo};
+use schedlab_workloads::results::{Estimate, LatencySummary, Repeats, Sample, Stage, WorkloadResult, slo};
 
 use super::scale::{LogScale, anchor, linear_ticks};
 use crate::format;
@@ -45,19 +45,19 @@ fn step(windows: &[Sample]) -> Step {
     }
 }
 
-/// Throughput over time: one step a window, its average, and the SLO band where it can be seen.
+/// Throughput over time: one step a window, the headline, and the SLO band where it can be seen.
 pub(super) fn throughput(id: &str, workload: &WorkloadResult) -> Markup {
     const HEIGHT: f64 = 190.0;
     const TOP: f64 = 22.0;
     let steps = steps(&workload.samples, STEPS_MAX);
     let start_ms = workload.samples.first().map_or(0.0, |first| first.t_ms - workload.window_ms).max(0.0);
     let end_ms = steps.last().map_or(1.0, |last| last.t_ms);
-    let high = steps.iter().map(|step| step.high).fold(workload.throughput.average, f64::max);
+    let high = steps.iter().map(|step| step.high).fold(workload.throughput.total, f64::max);
     // A slow workload is drawn below the band it misses.
     let ticks = linear_ticks(high.max(slo::PODS_PER_S_UPPER), 4);
     let top_rate = ticks.last().copied().unwrap_or(1.0);
     let y = |rate: f64| TOP + HEIGHT * (1.0 - rate / top_rate);
-    let average = workload.throughput.average;
+    let total = workload.throughput.total;
     // Below two pixels a band reads as a line at zero.
     let band_visible = 2.0 <= HEIGHT * (slo::PODS_PER_S_UPPER - slo::PODS_PER_S_MIN) / top_rate;
     html! {
@@ -66,8 +66,8 @@ pub(super) fn throughput(id: &str, workload: &WorkloadResult) -> Markup {
                 aria-labelledby={ (id) "-t " (id) "-d" } data-points=(points(&steps, start_ms, end_ms)) {
                 title id={ (id) "-t" } { "Throughput over time of " (workload.name) }
                 desc id={ (id) "-d" } {
-                    "Pods per second in windows of " (format::millis(workload.window_ms)) ": average "
-                    (format::rate(average)) ", median " (format::rate(workload.throughput.p50)) ", highest "
+                    "Pods per second in windows of " (format::millis(workload.window_ms)) ": over the measured interval "
+                    (format::rate(total)) ", highest window "
                     (format::rate(high)) ". The windows are in the table below the chart."
                 }
                 @if band_visible {
@@ -84,7 +84,7 @@ pub(super) fn throughput(id: &str, workload: &WorkloadResult) -> Markup {
                 @for &tick in ticks.iter().skip(1) {
                     text.label x="0" y=(px(y(tick) - 4.0)) { (format::short(tick)) }
                 }
-                line.average x1="0" x2="100%" y1=(px(y(average))) y2=(px(y(average))) {}
+                line.average x1="0" x2="100%" y1=(px(y(total))) y2=(px(y(total))) {}
                 @if 14.0 <= y(slo::PODS_PER_S_MIN) - y(slo::PODS_PER_S_UPPER) {
                     text.label x="100%" dx="-6" y=(px(y(slo::PODS_PER_S_UPPER) + 14.0)) text-anchor="end" {
                         "SLO band"
@@ -97,8 +97,8 @@ pub(super) fn throughput(id: &str, workload: &WorkloadResult) -> Markup {
         }
         @if !band_visible {
             p.note {
-                "The SLO band (100 to 150 pods/s) is too thin to draw at this scale: the average is "
-                (format::multiple(average / slo::PODS_PER_S_UPPER)) " its upper end."
+                "The SLO band (100 to 150 pods/s) is too thin to draw at this scale: the throughput is "
+                (format::multiple(total / slo::PODS_PER_S_UPPER)) " its upper end."
             }
         }
     }
@@ -141,7 +141,7 @@ pub(super) fn latency(id: &str, workload: &WorkloadResult) -> Markup {
 
 /// One workload's place against the expected band, on the axis all workloads share.
 pub(super) fn slo_track(id: &str, workload: &WorkloadResult, scale: LogScale) -> Markup {
-    let rate = workload.throughput.average;
+    let rate = workload.throughput.total;
     let (band_low, band_high) = (scale.percent(slo::PODS_PER_S_MIN), scale.percent(slo::PODS_PER_S_UPPER));
     // The bar leads from the nearer edge of the band: its length is the distance to it.
     let from = if rate < slo::PODS_PER_S_UPPER { band_low } else { band_high };
@@ -183,11 +183,10 @@ pub(super) fn slo_axis(scale: LogScale) -> Markup {
     }
 }
 
-/// Every repeat as a dot, with the interval of their mean.
-pub(super) fn repeats(id: &str, repeats: &Repeats) -> Markup {
-    let totals = || repeats.runs.iter().map(|run| run.throughput.total);
-    let (interval_low, interval_high) =
-        (repeats.mean - repeats.half_width, repeats.mean + repeats.half_width);
+/// Every run as a dot, with the interval of their median.
+pub(super) fn repeats(id: &str, headline: Estimate, repeats: &Repeats) -> Markup {
+    let totals = || repeats.runs.iter().map(|run| run.pods_per_s);
+    let Estimate { value: middle, low: interval_low, high: interval_high } = headline;
     let low = totals().fold(interval_low, f64::min);
     let high = totals().fold(interval_high, f64::max);
     let span = if low < high { high - low } else { 1.0 };
@@ -196,12 +195,12 @@ pub(super) fn repeats(id: &str, repeats: &Repeats) -> Markup {
     html! {
         svg.track.repeats width="100%" height="40" role="img" aria-labelledby={ (id) "-t" } {
             title id={ (id) "-t" } {
-                "Whole-run throughput of " (repeats.runs.len()) " repeats, from "
+                "Throughput of " (repeats.runs.len()) " runs, from "
                 (format::rate(low)) " to " (format::rate(high)) " pods/s"
             }
             rect.band x=(percent(x(interval_low))) width=(percent(x(interval_high) - x(interval_low)))
                 y="0" height="22" {}
-            line.mean x1=(percent(x(repeats.mean))) x2=(percent(x(repeats.mean))) y1="0" y2="22" {}
+            line.mean x1=(percent(x(middle))) x2=(percent(x(middle))) y1="0" y2="22" {}
             @for total in totals() { circle.dot.run cx=(percent(x(total))) cy="11" r="4" {} }
             text.label x="0" y="37" { (format::rate(low)) }
             text.label x="100%" y="37" text-anchor="end" { (format::rate(high)) " pods/s" }

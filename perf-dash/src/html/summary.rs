@@ -15,7 +15,7 @@ pub(super) fn headline(run: &RunResult) -> Markup {
         h1 {
             (format::counted(run.workloads.len() as u64, "workload")) (node_range(run))
             @if let Some((index, workload)) = slowest {
-                @let rate = workload.throughput.average;
+                @let rate = workload.throughput.total;
                 ": slowest " span.num { (format::rate(rate)) " pods/s" }
                 " = " span.num { (format::multiple(rate / slo::PODS_PER_S_UPPER)) }
                 " the upper SLO bound"
@@ -32,7 +32,7 @@ pub(super) fn headline(run: &RunResult) -> Markup {
 
 /// The expected band against every workload, on one logarithmic axis.
 pub(super) fn slo_section(run: &RunResult) -> Markup {
-    let rates = run.workloads.iter().map(|workload| workload.throughput.average);
+    let rates = run.workloads.iter().map(|workload| workload.throughput.total);
     let scale = LogScale::around(rates.chain([slo::PODS_PER_S_MIN, 1000.0]));
     html! {
         @if !run.workloads.is_empty() {
@@ -105,10 +105,8 @@ pub(super) fn status_chip(status: Status) -> Markup {
 
 fn slowest(run: &RunResult) -> Option<(usize, &WorkloadResult)> {
     let ran = |(_, workload): &(usize, &WorkloadResult)| 0 < workload.pods.scheduled;
-    let average = |workload: &WorkloadResult| workload.throughput.average;
-    let by_average =
-        |a: &(usize, &WorkloadResult), b: &(usize, &WorkloadResult)| average(a.1).total_cmp(&average(b.1));
-    run.workloads.iter().enumerate().filter(ran).min_by(by_average)
+    let rate = |(_, workload): &(usize, &WorkloadResult)| workload.throughput.total;
+    run.workloads.iter().enumerate().filter(ran).min_by(|one, other| rate(one).total_cmp(&rate(other)))
 }
 
 /// `, 500 to 5,000 nodes`.
@@ -152,7 +150,7 @@ fn ending_words(run: &RunResult) -> String {
 }
 
 fn slo_row(index: usize, workload: &WorkloadResult, scale: LogScale) -> Markup {
-    let rate = workload.throughput.average;
+    let rate = workload.throughput.total;
     let times = format::multiple(rate / slo::PODS_PER_S_UPPER);
     html! {
         li {
@@ -199,10 +197,10 @@ fn table_head() -> Markup {
             }
             tr.columns role="row" {
                 (column("Workload", "text"))
-                (column("Average", "number"))
-                (column("Whole run", "number"))
+                (column("Pods/s", "number"))
+                (column("±", "number"))
+                (column("Runs", "number"))
                 (column("Window p50", "number"))
-                (column("Window p99", "number"))
                 (column("p50", "number"))
                 (column("p99", "number"))
                 (column("Bound", "number"))
@@ -231,10 +229,10 @@ fn table_row(index: usize, workload: &WorkloadResult) -> Markup {
                     (broken_name(variant)) " " (status_chip(workload.status))
                 }
             }
-            (number_cell("Average", Some(throughput.average), format::rate))
-            (number_cell("Whole run", Some(throughput.total), format::rate))
-            (number_cell("Window p50", Some(throughput.p50), format::rate))
-            (number_cell("Window p99", Some(throughput.p99), format::rate))
+            (number_cell("Pods/s", Some(throughput.total), format::rate))
+            (number_cell("±", throughput.relative_half_width(), format::percent))
+            (count_cell("Runs", u64::from(throughput.samples)))
+            (number_cell("Window p50", throughput.windows.map(|windows| windows.p50), format::rate))
             (latency_cell("Latency p50", end_to_end, |latency| latency.p50))
             (latency_cell("Latency p99", end_to_end, |latency| latency.p99))
             (count_cell("Bound", workload.pods.scheduled))

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use schedlab_workloads::results::{
     Attempts, Estimate, Figure, FigureMetric, FigureRow, FigureValue, LatencySummary, Machine, Memory,
-    MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Throughput, slo,
-    workload_items, write_atomic,
+    MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Throughput, Windows,
+    slo, workload_items, write_atomic,
 };
 
 use super::*;
@@ -40,7 +40,13 @@ fn workload(name: &str) -> WorkloadResult {
         nodes: 500,
         pods: Pods { created: 40, scheduled: 40, unschedulable: 0 },
         duration_ms: 40.0,
-        throughput: Throughput::from_samples(&samples, 40, 40.0),
+        throughput: Throughput {
+            windows: Windows::from_samples(&samples, 10.0),
+            ..Throughput::of_runs(&[1000.0])
+        },
+        normalised: None,
+        warnings: Vec::new(),
+        conditions: None,
         window_ms: 10.0,
         samples,
         attempts: Attempts { total: 40, per_s: 1000.0 },
@@ -135,13 +141,10 @@ fn a_run_of_figures_shows_them_first_and_their_intervals() {
 /// Every kind of thing a page can show, some of it hostile.
 fn full_run() -> RunResult {
     let mut slow = workload("Case/Variant");
-    slow.throughput = Throughput { average: 62.0, ..slow.throughput };
+    slow.throughput = Throughput { windows: slow.throughput.windows, ..Throughput::of_runs(&[60.0, 64.0]) };
     slow.slo = slo::evaluate(&slow);
-    let total = |total| RunTotal {
-        throughput: Throughput { total, ..slow.throughput },
-        duration_ms: 40.0,
-        scheduled: 40,
-    };
+    let total =
+        |total| RunTotal { pods_per_s: total, duration_ms: 40.0, scheduled: 40, ..RunTotal::default() };
     slow.repeats = Repeats::from_runs(vec![total(60.0), total(64.0)]);
 
     let mut hostile = workload(HOSTILE);
@@ -276,10 +279,10 @@ fn headline_sums_up_the_run() {
         text
     };
     let mut fast = workload("Fast/A");
-    fast.throughput.average = 212_000.0;
+    fast.throughput.total = 212_000.0;
     let mut missed = workload("Slow/B");
     missed.nodes = 5000;
-    missed.throughput.average = 62.0;
+    missed.throughput.total = 62.0;
     missed.slo = slo::evaluate(&missed);
     let items = workload_items(&missed);
     missed.threshold = Threshold::evaluate(70.0, MetricSelector::default(), &items);

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
-    LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
+    Estimate, LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
 };
 
 use super::chart::{self, Step};
@@ -48,7 +48,7 @@ fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
                 h3 { (broken_name(&workload.name)) }
                 (status_chip(workload.status))
                 span.brief {
-                    span.num { (format::rate(workload.throughput.average)) " pods/s" }
+                    span.num { (format::rate(workload.throughput.total)) " pods/s" }
                     (slo_mark(workload))
                 }
             }
@@ -64,7 +64,9 @@ fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
                     (extension_points(workload))
                 }
             }
-            @if let Some(repeats) = &workload.repeats { (repeats_figure(id, repeats)) }
+            @if let (Some(repeats), Some(headline)) = (&workload.repeats, workload.throughput.estimate()) {
+                (repeats_figure(id, headline, repeats))
+            }
             (settings(workload))
             @if !workload.source.is_empty() {
                 details.fold {
@@ -92,8 +94,8 @@ fn throughput_figure(id: &str, workload: &WorkloadResult) -> Markup {
                 h4 { "Throughput over time" }
                 @if !workload.samples.is_empty() {
                     span.muted {
-                        "pods/s in windows of " (format::millis(workload.window_ms)) "; dotted: average "
-                        (format::rate(workload.throughput.average))
+                        "pods/s in windows of " (format::millis(workload.window_ms)) "; dotted: over the measured interval "
+                        (format::rate(workload.throughput.total))
                     }
                 }
             }
@@ -238,8 +240,8 @@ fn verdicts(workload: &WorkloadResult) -> Markup {
             }
             @if workload.slo.iter().any(|line| line.name == "throughput" && line.actual.is_some()) {
                 p.note {
-                    "Average throughput is "
-                    (format::multiple(workload.throughput.average / slo::PODS_PER_S_UPPER))
+                    "Throughput is "
+                    (format::multiple(workload.throughput.total / slo::PODS_PER_S_UPPER))
                     " the upper end of the expected 100 to 150 pods/s."
                 }
             }
@@ -421,19 +423,18 @@ fn memory(memory: &Memory) -> Markup {
     }
 }
 
-fn repeats_figure(id: &str, repeats: &Repeats) -> Markup {
-    let relative = if 0.0 < repeats.mean { repeats.half_width / repeats.mean } else { 0.0 };
+fn repeats_figure(id: &str, headline: Estimate, repeats: &Repeats) -> Markup {
     html! {
         figure.repeats {
             figcaption {
                 h4 { "Repeats" }
                 span.muted {
-                    "whole run: mean " (format::rate(repeats.mean)) " ± " (format::rate(repeats.half_width))
-                    " pods/s (± " (format::percent(relative)) "; 95 % interval of the mean, n = "
-                    (repeats.runs.len()) ")"
+                    "median " (format::rate(headline.value)) " pods/s, 95 % interval "
+                    (format::rate(headline.low)) " to " (format::rate(headline.high)) ", n = "
+                    (repeats.runs.len())
                 }
             }
-            (chart::repeats(&format!("{id}-repeats"), repeats))
+            (chart::repeats(&format!("{id}-repeats"), headline, repeats))
             details.fold {
                 summary { "Repeats as a table" }
                 (repeats_table(repeats))
@@ -450,8 +451,8 @@ fn repeats_table(repeats: &Repeats) -> Markup {
                 thead {
                     tr {
                         th.number scope="col" { "Repeat" }
-                        th.number scope="col" { "Whole run, pods/s" }
-                        th.number scope="col" { "Average, pods/s" }
+                        th.number scope="col" { "Pods/s" }
+                        th.number scope="col" { "Waited for a processor" }
                         th.number scope="col" { "Bound" }
                         th.number scope="col" { "Time" }
                     }
@@ -460,8 +461,8 @@ fn repeats_table(repeats: &Repeats) -> Markup {
                     @for (index, run) in repeats.runs.iter().enumerate() {
                         tr {
                             th.number scope="row" { (index + 1) }
-                            td.number { (format::rate(run.throughput.total)) }
-                            td.number { (format::rate(run.throughput.average)) }
+                            td.number { (format::rate(run.pods_per_s)) }
+                            td.number { (run.conditions.map_or_else(String::new, |it| format::percent(it.waited_share()))) }
                             td.number { (format::thousands(run.scheduled)) }
                             td.number { (format::millis(run.duration_ms)) }
                         }

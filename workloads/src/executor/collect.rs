@@ -14,7 +14,7 @@ use super::Executor;
 use super::background::Activity;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
-use crate::measure::PodScope;
+use crate::measure::{MachineReading, PodScope, ThreadId};
 use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
 
 /// A measured part under way.
@@ -24,6 +24,7 @@ pub(super) struct Collecting {
     labels: BTreeMap<String, String>,
     looks_at: LooksAt,
     start_ns: u64,
+    machine: MachineReading,
     calls: CallCounts,
     attempts: u64,
     /// Pods of the part that were on a node before.
@@ -89,6 +90,7 @@ impl Executor<'_> {
             attempts: self.runtime.attempts(),
             scheduled: count_bound(&before),
             there: before.len() as u64,
+            machine: self.machine_reading(),
             start_ns: monotonic_ns(),
         });
         self.meters.switch.turn_on();
@@ -98,6 +100,7 @@ impl Executor<'_> {
     /// Ends measuring. `created` is how many pods were created in it, if that is known.
     pub(super) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
         let part = self.collecting.take().ok_or(OpError::NotCollecting)?;
+        let machine = self.machine_reading();
         self.rest_shortly();
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
@@ -111,10 +114,12 @@ impl Executor<'_> {
         };
         let there = (rows.len() as u64).saturating_sub(part.there);
         let last_ns = readings.bursts.last().map(|burst| burst.at_ns);
+        let end_ns = last_ns.unwrap_or_else(monotonic_ns);
         self.collected.push(Collected {
             collector: part.name,
             start_ns: part.start_ns,
-            end_ns: last_ns.unwrap_or_else(monotonic_ns),
+            end_ns,
+            conditions: machine.since(&part.machine, end_ns.saturating_sub(part.start_ns)),
             created: created.unwrap_or(there).max(scheduled),
             scheduled,
             readings,
@@ -122,6 +127,10 @@ impl Executor<'_> {
             attempts,
         });
         Ok(())
+    }
+
+    fn machine_reading(&self) -> MachineReading {
+        MachineReading::of(ThreadId(self.runtime.scheduler_thread()))
     }
 
     fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<PodRow> {

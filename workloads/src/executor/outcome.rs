@@ -7,6 +7,7 @@ use schedlab_core::binding::CallCounts;
 use schedlab_core::scheduler::GateCounts;
 
 use crate::measure::Readings;
+use crate::results::Conditions;
 
 /// How a workload ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Collected {
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
+    /// What the machine did meanwhile.
+    pub conditions: Conditions,
     /// Pods created in it.
     pub created: u64,
     /// Pods of its namespace that are on a node at the end, less those before.

@@ -4,11 +4,13 @@
 //! that says whether the measured part is on. Every cycle is counted; after the first few hundred one
 //! in sixteen is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
+mod machine;
 mod meter;
 mod reading;
 mod scope;
 mod windows;
 
+pub use machine::{MachineReading, ThreadId};
 pub use meter::{
     BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, MetersView, PLUGINS_EVERY, Readings,
     Switch, cumulative,

@@ -19,7 +19,7 @@
 use std::fmt::Write as _;
 
 use super::data_items::{DataItem, METRIC_LABEL, workload_items};
-use super::{RunResult, RunTotal, WorkloadResult};
+use super::{RunResult, RunTotal, Throughput, WorkloadResult};
 
 /// The run as Go benchmark text.
 pub fn bench_text(run: &RunResult) -> String {
@@ -54,8 +54,9 @@ fn push_workload(text: &mut String, workload: &WorkloadResult, threads: u32) {
 /// The workload as one repeat saw it. Latencies are pooled over repeats and would repeat the
 /// same value on every line, which benchstat would take for a measurement without noise.
 fn of_repeat(workload: &WorkloadResult, run: &RunTotal) -> WorkloadResult {
+    let windows = run.windows;
     WorkloadResult {
-        throughput: run.throughput,
+        throughput: Throughput { windows, ..Throughput::of_runs(&[run.pods_per_s]) },
         duration_ms: run.duration_ms,
         latency_us: Default::default(),
         ..workload.clone()

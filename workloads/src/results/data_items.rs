@@ -110,15 +110,25 @@ fn fill_labels(items: &mut [(bool, DataItem)]) {
     }
 }
 
+/// `Average` is the headline, `Low` and `High` the ends of its interval, the percentiles are those of
+/// upstream's windows.
+///
+/// Differs: upstream's `Average` is the mean of its windows of one second, which leaves out the first
+/// and the last; of a run of milliseconds that can be several times the whole
+/// (`average_is_the_headline_and_percentiles_are_of_windows`).
 fn throughput_item(workload: &WorkloadResult) -> DataItem {
     let throughput = &workload.throughput;
-    let data = [
-        ("Average", throughput.average),
-        ("Perc50", throughput.p50),
-        ("Perc90", throughput.p90),
-        ("Perc95", throughput.p95),
-        ("Perc99", throughput.p99),
-    ];
+    let mut data = vec![("Average", throughput.total)];
+    data.extend(throughput.low.map(|low| ("Low", low)));
+    data.extend(throughput.high.map(|high| ("High", high)));
+    if let Some(windows) = &throughput.windows {
+        data.extend([
+            ("Perc50", windows.p50),
+            ("Perc90", windows.p90),
+            ("Perc95", windows.p95),
+            ("Perc99", windows.p99),
+        ]);
+    }
     item(workload, Metric { name: "SchedulingThroughput", label: None }, "pods/s", &data)
 }
 

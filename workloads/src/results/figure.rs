@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_stats::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// What was compared, and what came out.
@@ -49,25 +50,6 @@ pub struct FigureValue {
     /// Divided by the base at the same point, where neither is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Estimate>,
-}
-
-/// A value and the interval that holds it with 95 % confidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Estimate {
-    /// Every run said the same: there is no interval to speak of.
-    #[must_use]
-    pub fn is_exact(&self) -> bool {
-        self.high - self.low <= self.value.abs() * 1e-9
-    }
 }
 
 /// What a figure measures.

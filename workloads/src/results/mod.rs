@@ -11,10 +11,12 @@
 //! reads a clock. The same `RunResult` gives the same bytes.
 
 mod bench_text;
+mod conditions;
 mod data_items;
 mod figure;
 mod latency;
 mod model;
+mod normalised;
 mod repeats;
 pub mod slo;
 mod stage;
@@ -23,20 +25,23 @@ mod throughput;
 mod write;
 
 pub use bench_text::bench_text;
+pub use conditions::Conditions;
 pub use data_items::{
     DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, portable_name,
     workload_items,
 };
-pub use figure::{Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue};
+pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
 pub use latency::{Bucket, LatencySummary};
 pub use model::{
     Attempts, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
 };
-pub use repeats::{Repeats, RunTotal};
+pub use normalised::{Normalised, REFERENCE_RATE};
+pub use repeats::{Repeats, RunLatency, RunTotal};
+pub use schedlab_stats::Estimate;
 pub use slo::SloLine;
 pub use stage::Stage;
 pub use threshold::{MetricSelector, Threshold};
-pub use throughput::{Sample, Throughput};
+pub use throughput::{Sample, Throughput, Windows, pods_per_s};
 pub use write::{
     ResultError, read_result_json, write_atomic, write_bench_text, write_data_items, write_result_json,
 };

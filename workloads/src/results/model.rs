@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, LatencySummary, Repeats, Sample, SloLine, Stage, Threshold, Throughput};
+use super::{
+    Conditions, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine, Stage, Threshold, Throughput,
+};
 
 /// Value of `schema` in every result file this version writes and reads.
 pub const SCHEMA: &str = "schedlab-result/v1";
@@ -28,7 +30,7 @@ pub struct RunResult {
     pub seed: u64,
     /// Upstream's `percentageOfNodesToScore`; 0 is adaptive.
     pub percentage_of_nodes_to_score: u32,
-    /// How often each workload ran.
+    /// How often each workload was to run; 0 when each ran until its interval was narrow.
     pub repeat: u32,
     /// Gates set for the whole run; a workload's own gates are with the workload.
     pub feature_gates: BTreeMap<String, bool>,
@@ -127,13 +129,23 @@ pub struct WorkloadResult {
     pub nodes: u64,
     /// Pods of the measured part.
     pub pods: Pods,
-    /// Length of the measured part.
+    /// The measured interval of the run in the middle: from the first creation to the last binding,
+    /// less the time in which the scheduler thread had no processor.
     pub duration_ms: f64,
-    /// Upstream's `SchedulingThroughput`.
+    /// Pods over the measured interval: the headline, with its interval.
     pub throughput: Throughput,
+    /// The headline as a machine of the reference speed would have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<Normalised>,
+    /// What a reader must know before quoting the headline: a wide interval, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What the machine did in the measured parts of all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
     /// Length of a sample window; upstream's is one second.
     pub window_ms: f64,
-    /// Throughput per window, in time order.
+    /// Throughput per window of the run in the middle, in time order.
     pub samples: Vec<Sample>,
     /// Scheduling attempts of the measured part.
     pub attempts: Attempts,
@@ -153,7 +165,7 @@ pub struct WorkloadResult {
     /// Evictions of running pods, with the gate `NodeAffinityRequiredDuringExecution` on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-    /// Spread over repeats, when it ran more than once.
+    /// Each run's own numbers, when it ran more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
     /// Seed of this workload's random streams.
@@ -169,7 +181,7 @@ pub struct Pods {
     pub created: u64,
     /// Bound to a node.
     pub scheduled: u64,
-    /// Tried and left without a node at the end.
+    /// Left without a node at the end, tried or not.
     pub unschedulable: u64,
 }
 

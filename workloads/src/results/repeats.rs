@@ -1,89 +1,118 @@
-//! Spread over the repeats of a workload.
+//! What each run of a workload measured, when it ran more than once.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Throughput;
+use super::{Conditions, LatencySummary, Stage, Throughput, Windows};
 
-/// What one repeat measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What one run measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "RunTotalFile")]
 pub struct RunTotal {
-    /// Statistics over this repeat's windows, and its whole.
-    pub throughput: Throughput,
+    /// Pods over the measured interval: one sample of the headline.
+    pub pods_per_s: f64,
     /// Length of its measured part.
     pub duration_ms: f64,
     /// Pods it bound.
     pub scheduled: u64,
+    /// Rate of the reference kernel beside it, relative to the calibrated one; see
+    /// [`super::Normalised`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_speed: Option<f64>,
+    /// What the machine did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
+    /// Upstream's statistics over its windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+    /// Latency of each stage, in microseconds: samples of the pooled summaries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_us: BTreeMap<Stage, RunLatency>,
 }
 
-/// The repeats, and an interval for the mean of their whole throughput.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Repeats {
-    /// In the order they ran.
-    pub runs: Vec<RunTotal>,
-    /// Mean of `throughput.total`.
-    pub mean: f64,
-    /// Half the width of the 95 % interval of that mean, by Student's t.
-    pub half_width: f64,
+/// A run as any version writes it: the headline's sample used to be `throughput.total`. The gate
+/// compares with revisions that write it so.
+#[derive(Deserialize)]
+struct RunTotalFile {
+    pods_per_s: Option<f64>,
+    throughput: Option<Throughput>,
+    duration_ms: f64,
+    scheduled: u64,
+    machine_speed: Option<f64>,
+    conditions: Option<Conditions>,
+    windows: Option<Windows>,
+    #[serde(default)]
+    latency_us: BTreeMap<Stage, RunLatency>,
 }
 
-impl Repeats {
-    /// Mean and interval; `None` for fewer than two runs, which have no spread.
-    pub fn from_runs(runs: Vec<RunTotal>) -> Option<Repeats> {
-        if runs.len() < 2 {
-            return None;
-        }
-        let count = runs.len() as f64;
-        let mean = runs.iter().map(|run| run.throughput.total).sum::<f64>() / count;
-        let square = |run: &RunTotal| (run.throughput.total - mean).powi(2);
-        let variance = runs.iter().map(square).sum::<f64>() / (count - 1.0);
-        let half_width = t_975(runs.len() - 1) * (variance / count).sqrt();
-        Some(Repeats { runs, mean, half_width })
+impl From<RunTotalFile> for RunTotal {
+    fn from(file: RunTotalFile) -> RunTotal {
+        let RunTotalFile { duration_ms, scheduled, machine_speed, conditions, windows, latency_us, .. } =
+            file;
+        let older = file.throughput.map(|throughput| throughput.total);
+        let pods_per_s = file.pods_per_s.or(older).unwrap_or(0.0);
+        RunTotal { pods_per_s, duration_ms, scheduled, machine_speed, conditions, windows, latency_us }
     }
 }
 
-/// 97.5 % quantile of Student's t: the table of any statistics book up to 30 degrees of
-/// freedom, then the normal value with its first correction term, right to 0.004.
-fn t_975(degrees: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042,
-    ];
-    assert!(0 < degrees);
-    const NORMAL: f64 = 1.959_964;
-    let correction = (NORMAL.powi(3) + NORMAL) / (4.0 * degrees as f64);
-    TABLE.get(degrees - 1).copied().unwrap_or(NORMAL + correction)
+/// A stage's latency in one run, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunLatency {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl From<&LatencySummary> for RunLatency {
+    fn from(summary: &LatencySummary) -> RunLatency {
+        RunLatency { mean: summary.mean, p50: summary.p50, p99: summary.p99 }
+    }
+}
+
+/// The runs, in the order they ran. The headline is their median; see [`super::Throughput`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// In the order they ran.
+    pub runs: Vec<RunTotal>,
+}
+
+impl Repeats {
+    /// The runs; `None` for fewer than two, which the workload's own numbers say already.
+    #[must_use]
+    pub fn from_runs(runs: Vec<RunTotal>) -> Option<Repeats> {
+        (2 <= runs.len()).then_some(Repeats { runs })
+    }
+
+    /// The samples of the headline.
+    #[must_use]
+    pub fn pods_per_s(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.pods_per_s).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn runs(totals: &[f64]) -> Vec<RunTotal> {
-        let run = |&total: &f64| RunTotal {
-            throughput: Throughput { total, ..Throughput::default() },
-            duration_ms: 1.0,
-            scheduled: 1,
-        };
-        totals.iter().map(run).collect()
+    #[test]
+    fn runs_of_older_versions_are_read() {
+        let old = r#"{"throughput": {"average": 9.0, "p50": 9.0, "p90": 9.0, "p95": 9.0, "p99": 9.0, "total": 7.0},
+            "duration_ms": 2.0, "scheduled": 14}"#;
+        let run: RunTotal = serde_json::from_str(old).expect("the older form");
+        assert_eq!((run.pods_per_s, run.scheduled), (7.0, 14));
+        let text = serde_json::to_string(&run).expect("plain data");
+        assert_eq!(serde_json::from_str::<RunTotal>(&text).expect("our own form"), run);
     }
 
     #[test]
-    fn one_run_has_no_interval() {
-        assert_eq!(Repeats::from_runs(runs(&[5.0])), None);
-    }
-
-    #[test]
-    fn interval_is_students() {
-        let repeats = Repeats::from_runs(runs(&[8.0, 10.0, 12.0])).expect("three runs");
-        assert_eq!(repeats.mean, 10.0);
-        let wanted = 4.303 * 2.0 / 3.0_f64.sqrt();
-        assert!((repeats.half_width - wanted).abs() < 1e-9, "{}", repeats.half_width);
-    }
-
-    #[test]
-    fn quantile_meets_the_table_at_its_end() {
-        assert!((t_975(31) - 2.040).abs() < 0.004);
-        assert!((t_975(60) - 2.000).abs() < 0.004);
+    fn single_run_is_no_repeat() {
+        let run = RunTotal { pods_per_s: 5.0, ..RunTotal::default() };
+        assert_eq!(Repeats::from_runs(vec![run.clone()]), None);
+        let two = Repeats::from_runs(vec![run.clone(), run]).expect("two runs");
+        assert_eq!(two.pods_per_s(), [5.0, 5.0]);
     }
 }

@@ -36,16 +36,50 @@ pub struct SloLine {
 
 /// The three lines of a workload, from the numbers it measured.
 pub fn evaluate(workload: &WorkloadResult) -> Vec<SloLine> {
-    let ran = 0 < workload.attempts.total;
+    // Pods that were to be scheduled and never tried miss the throughput as well.
+    let ran = 0 < workload.attempts.total || 0 < workload.pods.created;
     let algorithm = workload.latency_us.get(&Stage::SchedulingCycle);
     vec![
         at_least("scheduling attempts", "attempts/s", ATTEMPTS_PER_S_MIN)
             .judge(ran.then_some(workload.attempts.per_s)),
-        at_least("throughput", "pods/s", PODS_PER_S_MIN).judge(ran.then_some(workload.throughput.average)),
+        at_least(THROUGHPUT, "pods/s", PODS_PER_S_MIN).judge(ran.then_some(workload.throughput.total)),
         at_most("algorithm average", "ms", ALGORITHM_MS_MAX)
             .judge(algorithm.map(|latency| latency.mean / 1000.0)),
     ]
 }
+
+/// All lines of a workload in one word.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SloVerdict {
+    /// Nothing was measured that could be judged.
+    NotMeasured,
+    /// Lines that do not hold, by name.
+    Missed(Vec<String>),
+    /// All hold; the throughput is this many times [`PODS_PER_S_UPPER`], and below 1 it is within the
+    /// expected 100 to 150 pods/s.
+    Met {
+        /// Headline over the upper end.
+        times_upper: f64,
+    },
+}
+
+/// The verdict over all lines.
+#[must_use]
+pub fn verdict(workload: &WorkloadResult) -> SloVerdict {
+    let missed: Vec<String> =
+        workload.slo.iter().filter(|line| line.pass == Some(false)).map(|line| line.name.clone()).collect();
+    if !missed.is_empty() {
+        return SloVerdict::Missed(missed);
+    }
+    let has_throughput = workload.slo.iter().any(|line| line.name == THROUGHPUT && line.pass.is_some());
+    if !has_throughput {
+        return SloVerdict::NotMeasured;
+    }
+    SloVerdict::Met { times_upper: workload.throughput.total / PODS_PER_S_UPPER }
+}
+
+/// Name of the line that judges the headline.
+pub const THROUGHPUT: &str = "throughput";
 
 #[derive(Clone, Copy)]
 enum Direction {
@@ -96,7 +130,7 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::super::tests::workload;
-    use super::super::{Attempts, LatencySummary, Throughput};
+    use super::super::{Attempts, LatencySummary, Pods, Throughput};
     use super::*;
 
     #[test]
@@ -172,7 +206,8 @@ mod tests {
         for case in &cases {
             let mut measured = workload("T/W");
             measured.attempts = Attempts { total: case.attempts, per_s: case.attempts_per_s };
-            measured.throughput = Throughput { average: case.pods_per_s, ..Throughput::default() };
+            measured.pods = Pods { created: case.attempts, ..Pods::default() };
+            measured.throughput = Throughput { total: case.pods_per_s, ..Throughput::default() };
             measured.latency_us.clear();
             if let Some(mean) = case.algorithm_us {
                 let latency = LatencySummary { mean, ..LatencySummary::default() };
@@ -190,5 +225,31 @@ mod tests {
     fn targets_are_sentences() {
         let targets: Vec<_> = evaluate(&workload("T/W")).into_iter().map(|l| l.target).collect();
         assert_eq!(targets, ["at least 100 attempts/s", "at least 100 pods/s", "at most 10 ms"]);
+    }
+
+    #[test]
+    fn measured_pods_that_stay_pending_miss_the_throughput() {
+        let mut pending = workload("T/W");
+        pending.attempts = Attempts::default();
+        pending.latency_us.clear();
+        pending.pods = Pods { created: 10, scheduled: 0, unschedulable: 10 };
+        pending.throughput = Throughput::of_runs(&[0.0]);
+        pending.slo = evaluate(&pending);
+        let missed = SloVerdict::Missed(vec!["scheduling attempts".to_owned(), THROUGHPUT.to_owned()]);
+        assert_eq!(verdict(&pending), missed);
+        pending.pods = Pods::default();
+        pending.slo = evaluate(&pending);
+        assert_eq!(verdict(&pending), SloVerdict::NotMeasured, "no pods were to be scheduled");
+    }
+
+    #[test]
+    fn throughput_within_the_band_is_less_than_once_its_upper_end() {
+        let mut within = workload("T/W");
+        within.throughput = Throughput::of_runs(&[118.0]);
+        within.attempts = Attempts { total: 118, per_s: 118.0 };
+        within.latency_us.clear();
+        within.slo = evaluate(&within);
+        let SloVerdict::Met { times_upper } = verdict(&within) else { panic!("118 pods/s hold") };
+        assert!((times_upper - 118.0 / 150.0).abs() < 1e-9, "{times_upper}");
     }
 }

@@ -26,7 +26,13 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         nodes: 500,
         pods: Pods { created: 420, scheduled: 400, unschedulable: 20 },
         duration_ms: 400.0,
-        throughput: Throughput::from_samples(&samples, 400, 400.0),
+        throughput: Throughput {
+            windows: Windows::from_samples(&samples, 100.0),
+            ..Throughput::of_runs(&[1000.0])
+        },
+        normalised: None,
+        warnings: Vec::new(),
+        conditions: None,
         window_ms: 100.0,
         samples,
         attempts: Attempts { total: 420, per_s: 1050.0 },
@@ -78,11 +84,14 @@ fn run() -> RunResult {
     stuck.threshold = Threshold::evaluate(5000.0, MetricSelector::default(), &workload_items(&stuck));
     stuck.slo = slo::evaluate(&stuck);
     let repeat = |total: f64| RunTotal {
-        throughput: Throughput { average: total, p50: total, p90: total, p95: total, p99: total, total },
+        pods_per_s: total,
         duration_ms: 400_000.0 / total,
         scheduled: 400,
+        ..RunTotal::default()
     };
     stuck.repeats = Repeats::from_runs(vec![repeat(900.0), repeat(1000.0), repeat(1100.0)]);
+    stuck.throughput =
+        Throughput { windows: stuck.throughput.windows, ..Throughput::of_runs(&[900.0, 1000.0, 1100.0]) };
 
     RunResult {
         schema: SCHEMA.to_owned(),

@@ -1,5 +1,16 @@
-//! Upstream's `SchedulingThroughput`: statistics over sample windows.
+//! Pods per second: the headline with its interval, and upstream's statistics over windows.
+//!
+//! ```text
+//! run ──▶ pods over the measured interval ─┐
+//! run ──▶ …                                ├─▶ median, bootstrap interval, count   (headline)
+//! run ──▶ …                                ┘
+//! the run in the middle ──▶ windows ──▶ Average, Perc50 …   (upstream's SchedulingThroughput)
+//! ```
+//!
+//! The headline is computed here and nowhere else; terminal, report, perf-dash JSON, bench.txt,
+//! thresholds and the SLO lines all read it.
 
+use schedlab_stats::{Estimate, median, median_estimate};
 use serde::{Deserialize, Serialize};
 
 /// Throughput of one window.
@@ -11,10 +22,71 @@ pub struct Sample {
     pub pods_per_s: f64,
 }
 
-/// Pods per second: statistics over the windows, and the whole.
+/// Pods per second over the measured interval, with the interval that holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// Mean of the windows.
+    /// The headline: scheduled pods over the measured interval, the median of the runs.
+    pub total: f64,
+    /// Lower end of its 95 % bootstrap interval; absent from a single run, which has no spread.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// Runs it is the median of.
+    #[serde(default = "one")]
+    pub samples: u32,
+    /// Upstream's statistics over windows, of the run in the middle; absent from a run with fewer
+    /// than two windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+}
+
+/// Files of older versions have one run.
+fn one() -> u32 {
+    1
+}
+
+/// Seed of the resamples: the same runs give the same interval.
+const SEED: u64 = 0x5eed;
+
+impl Throughput {
+    /// The headline of runs that each gave so many pods per second.
+    #[must_use]
+    pub fn of_runs(pods_per_s: &[f64]) -> Throughput {
+        let samples = u32::try_from(pods_per_s.len()).unwrap_or(u32::MAX);
+        match pods_per_s {
+            [] => Throughput::default(),
+            [only] => Throughput { total: *only, samples, ..Throughput::default() },
+            several => {
+                let Estimate { low, high, .. } = median_estimate(several, SEED);
+                let total = median(several);
+                Throughput { total, low: Some(low), high: Some(high), samples, windows: None }
+            }
+        }
+    }
+
+    /// The headline as an estimate; `None` for a single run.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        Some(Estimate { value: self.total, low: self.low?, high: self.high? })
+    }
+
+    /// Half the width of the interval, as a share of the headline; `None` for a single run.
+    #[must_use]
+    pub fn relative_half_width(&self) -> Option<f64> {
+        self.estimate().filter(|it| 0.0 < it.value).map(|it| it.relative_half_width())
+    }
+}
+
+/// Upstream's `SchedulingThroughput`: statistics over windows of equal length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Windows {
+    /// How many there are: at least two.
+    pub count: u32,
+    /// How long each is; upstream's is one second.
+    pub length_ms: f64,
+    /// Mean of the windows. It leaves out the first window that has pods, and the last.
     pub average: f64,
     /// Median of the windows.
     pub p50: f64,
@@ -24,35 +96,35 @@ pub struct Throughput {
     pub p95: f64,
     /// 99th percentile of the windows.
     pub p99: f64,
-    /// All scheduled pods over the whole measured part.
-    pub total: f64,
 }
 
-impl Throughput {
-    /// Statistics over the windows of a run.
+impl Windows {
+    /// Statistics over the windows of a run; `None` of fewer than two: one window is no statistic,
+    /// and of a run of a millisecond it can be ten times the whole.
     ///
     /// Upstream: test/integration/scheduler_perf/util.go `throughputCollector.collect`. The
     /// collector's part of the rule is in the samples: the first window with a scheduled pod
     /// is dropped, and an empty window takes the rate of the next window that is not empty,
     /// measured over both.
     ///
-    /// Differs: without a single window upstream reports nothing. We take the whole as the
-    /// only window (`run_shorter_than_a_window_is_its_own_window`).
-    pub fn from_samples(samples: &[Sample], scheduled: u64, duration_ms: f64) -> Throughput {
-        let total = pods_per_s(scheduled, duration_ms);
-        let mut rates: Vec<f64> = samples.iter().map(|sample| sample.pods_per_s).collect();
-        if rates.is_empty() {
-            rates.push(total);
+    /// Differs: upstream gives statistics of a single window too
+    /// (`single_window_gives_no_statistics`).
+    #[must_use]
+    pub fn from_samples(samples: &[Sample], length_ms: f64) -> Option<Windows> {
+        if samples.len() < 2 {
+            return None;
         }
+        let mut rates: Vec<f64> = samples.iter().map(|sample| sample.pods_per_s).collect();
         rates.sort_by(f64::total_cmp);
-        Throughput {
+        Some(Windows {
+            count: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+            length_ms,
             average: rates.iter().sum::<f64>() / rates.len() as f64,
             p50: percentile(&rates, 50),
             p90: percentile(&rates, 90),
             p95: percentile(&rates, 95),
             p99: percentile(&rates, 99),
-            total,
-        }
+        })
     }
 }
 
@@ -66,7 +138,9 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
     sorted[(sorted.len() * percent).div_ceil(100) - 1]
 }
 
-fn pods_per_s(scheduled: u64, duration_ms: f64) -> f64 {
+/// Pods over the measured interval: what one run gives for the headline. 0 when it took no time.
+#[must_use]
+pub fn pods_per_s(scheduled: u64, duration_ms: f64) -> f64 {
     if duration_ms <= 0.0 {
         return 0.0;
     }
@@ -94,12 +168,6 @@ mod tests {
         let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
         let cases = [
             Case {
-                name: "one window is every percentile",
-                rates: vec![7.0],
-                average: 7.0,
-                percentiles: [7.0; 4],
-            },
-            Case {
                 name: "of two windows the median is the lower",
                 rates: vec![30.0, 10.0],
                 average: 20.0,
@@ -119,11 +187,18 @@ mod tests {
             },
         ];
         for case in &cases {
-            let got = Throughput::from_samples(&samples(&case.rates), 0, 0.0);
+            let got = Windows::from_samples(&samples(&case.rates), 1.0).expect("several windows");
             assert_eq!(got.average, case.average, "case: {}", case.name);
             let percentiles = [got.p50, got.p90, got.p95, got.p99];
             assert_eq!(percentiles, case.percentiles, "case: {}", case.name);
+            assert_eq!(got.count as usize, case.rates.len(), "case: {}", case.name);
         }
+    }
+
+    #[test]
+    fn single_window_gives_no_statistics() {
+        assert_eq!(Windows::from_samples(&samples(&[6_912_000.0]), 0.5), None);
+        assert_eq!(Windows::from_samples(&[], 0.5), None);
     }
 
     #[test]
@@ -138,15 +213,32 @@ mod tests {
     }
 
     #[test]
-    fn run_shorter_than_a_window_is_its_own_window() {
-        let got = Throughput::from_samples(&[], 500, 250.0);
-        assert_eq!(got.total, 2000.0);
-        assert_eq!(got.average, 2000.0);
-        assert_eq!(got.p99, 2000.0);
+    fn headline_is_the_median_of_runs_within_its_interval() {
+        let got = Throughput::of_runs(&[100.0, 300.0, 200.0]);
+        assert_eq!((got.total, got.samples), (200.0, 3));
+        let (low, high) = (got.low.expect("three runs"), got.high.expect("three runs"));
+        assert!((100.0..=200.0).contains(&low), "{low}");
+        assert!((200.0..=300.0).contains(&high), "{high}");
+        assert_eq!(got, Throughput::of_runs(&[100.0, 300.0, 200.0]), "the same runs, the same interval");
+    }
+
+    #[test]
+    fn single_run_has_no_interval() {
+        let got = Throughput::of_runs(&[5.0]);
+        assert_eq!((got.total, got.low, got.high, got.samples), (5.0, None, None, 1));
+        assert_eq!(got.relative_half_width(), None);
     }
 
     #[test]
     fn no_time_gives_zero_and_not_infinity() {
-        assert_eq!(Throughput::from_samples(&[], 5, 0.0), Throughput::default());
+        assert_eq!(pods_per_s(5, 0.0), 0.0);
+        assert_eq!(pods_per_s(500, 250.0), 2000.0);
+    }
+
+    #[test]
+    fn results_of_older_versions_are_one_run() {
+        let old = r#"{"average": 1.0, "p50": 1.0, "p90": 1.0, "p95": 1.0, "p99": 1.0, "total": 7.0}"#;
+        let got: Throughput = serde_json::from_str(old).expect("additional fields are ignored");
+        assert_eq!(got, Throughput { total: 7.0, samples: 1, ..Throughput::default() });
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
 use schedlab_perf_dash::stats::{ROUND, abba_order};
-use schedlab_workloads::assemble::workload_results;
+use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
@@ -146,9 +146,9 @@ fn measure(
         match &variant.program {
             Program::Here(flags) => {
                 let outcome = run::run_once(flags, workload, control)?;
-                let settings = run::settings(flags);
+                let assembly = Assembly::without_warnings(workload, run::settings(flags));
                 // The last measured part: earlier ones, where a workload has several, set the stage.
-                Ok(workload_results(workload, &workload.feature_gates, settings, &[outcome], None).pop())
+                Ok(workload_results(&assembly, &[Run { outcome, machine_speed: None }]).pop())
             }
             Program::Built { binary, flags } => run_built(binary, flags, &args.select, workload),
         }

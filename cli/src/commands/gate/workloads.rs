@@ -115,7 +115,7 @@ impl Samples {
     fn take(&mut self, workload: &WorkloadResult) {
         // The best repeat, not the middle one: other programs only ever make a run slower.
         let repeats = workload.repeats.iter().flat_map(|repeats| &repeats.runs);
-        let best = repeats.map(|run| run.throughput.total).fold(workload.throughput.total, f64::max);
+        let best = repeats.map(|run| run.pods_per_s).fold(workload.throughput.total, f64::max);
         self.throughput.push(best);
         self.scheduled.push(workload.pods.scheduled);
         if let Some(latency) = workload.latency_us.get(&Stage::SchedulingCycle) {

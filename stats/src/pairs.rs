@@ -60,8 +60,8 @@ pub fn round_differences(base: &[f64], head: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::{ratio_of_medians, ratio_of_pairs};
-    use crate::stats::testing::Sampler;
+    use crate::bootstrap::{ratio_of_medians, ratio_of_pairs};
+    use crate::testing::Sampler;
 
     #[test]
     fn a_round_is_a_palindrome_and_both_variants_begin() {

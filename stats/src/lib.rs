@@ -17,7 +17,7 @@ mod rank;
 mod size;
 mod verdict;
 
-pub use bootstrap::{Interval, median_estimate, ratio_of_medians, ratio_of_pairs};
+pub use bootstrap::{Estimate, Interval, median_estimate, ratio_of_medians, ratio_of_pairs};
 pub use fence::{Fence, FenceSource, HISTORY_MIN};
 pub use order::{median, quantile, quartiles};
 pub use pairs::{Order, ROUND, abba_order, round_differences, round_ratios};
@@ -25,5 +25,5 @@ pub use rank::{mann_whitney_p, wilcoxon_p};
 pub use size::{SAMPLES_MIN, more_samples_needed};
 pub use verdict::{Direction, Judged, Verdict, judge};
 
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

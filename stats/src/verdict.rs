@@ -10,9 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::Interval;
-use super::fence::Fence;
-use super::size::{SAMPLES_MIN, more_samples_needed};
+use crate::bootstrap::Interval;
+use crate::fence::Fence;
+use crate::size::{SAMPLES_MIN, more_samples_needed};
 
 /// Which way is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,8 +88,8 @@ pub fn judge(interval: &Interval, fence: &Fence, direction: Direction, count: us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::ratio_of_pairs;
-    use crate::stats::testing::Sampler;
+    use crate::bootstrap::ratio_of_pairs;
+    use crate::testing::Sampler;
 
     #[test]
     fn verdicts_of_intervals() {

@@ -1,7 +1,7 @@
 //! How many samples a verdict needs.
 
-use super::bootstrap::Interval;
-use super::fence::Fence;
+use crate::bootstrap::Interval;
+use crate::fence::Fence;
 
 /// The fewest samples a side, or rounds, that a verdict is given on: the range of six values is
 /// the first that holds the true median with more than 95 % (1 - 2 / 2^6).
@@ -32,8 +32,8 @@ const SAFETY: f64 = 1.1;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::ratio_of_pairs;
-    use crate::stats::testing::Sampler;
+    use crate::bootstrap::ratio_of_pairs;
+    use crate::testing::Sampler;
 
     #[test]
     fn four_times_the_width_needs_sixteen_times_the_samples() {

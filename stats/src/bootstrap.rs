@@ -2,16 +2,40 @@
 //!
 //! The percentile bootstrap, on logarithms, so that `A/B` and `B/A` say the same. It assumes
 //! nothing about the distribution, which a run time does not have a nice one of. With fewer than
-//! [`super::SAMPLES_MIN`] samples it undercovers; the verdict refuses those.
+//! [`crate::SAMPLES_MIN`] samples it undercovers; the verdict refuses those.
 
 use schedlab_core::cycle::select::Draws;
-use schedlab_workloads::results::Estimate;
 use serde::{Deserialize, Serialize};
 
-use super::order::{median, median_in_place, quantile_of_sorted};
+use crate::order::{median, median_in_place, quantile_of_sorted};
 
 /// Enough that the ends of a 95 % interval move by less than a tenth of its width from seed to seed.
 const RESAMPLES: usize = 2000;
+
+/// A value and the interval that holds it with 95 % confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Every run said the same: there is no interval to speak of.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.high - self.low <= self.value.abs() * 1e-9
+    }
+
+    /// Half the width of the interval, as a share of the value.
+    #[must_use]
+    pub fn relative_half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.value.abs()
+    }
+}
 
 /// A ratio and the interval that holds it with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,7 +131,7 @@ fn interval(estimate: f64, mut resampled: Vec<f64>) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::Sampler;
+    use crate::testing::Sampler;
 
     /// How many of 400 intervals hold the true ratio.
     fn covered(mut one: impl FnMut(&mut Sampler, u64) -> Interval, truth: f64) -> usize {

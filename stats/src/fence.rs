@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::order::quartiles;
+use crate::order::quartiles;
 
 /// Fewer changes than this say nothing about the quartiles.
 pub const HISTORY_MIN: usize = 8;
@@ -62,7 +62,7 @@ impl Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::Sampler;
+    use crate::testing::Sampler;
 
     #[test]
     fn a_short_history_has_no_fence_and_a_calm_one_has_the_floor() {

@@ -121,7 +121,7 @@ fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::Sampler;
+    use crate::testing::Sampler;
 
     #[test]
     fn p_values_of_textbooks() {

@@ -56,7 +56,7 @@ pub(super) fn median_in_place(values: &mut [f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::Sampler;
+    use crate::testing::Sampler;
 
     #[test]
     fn quantiles_as_r_gives_them() {

@@ -1,0 +1,205 @@
+//! The measuring protocol: how often a workload runs until its number can be quoted.
+//!
+//! ```text
+//! run ─ warm-up, set aside ─▶ reference │ run │ reference │ run │ reference …
+//!                                              └─▶ headline ± interval: narrow? budget left?
+//! ```
+//!
+//! A workload that ends in milliseconds is repeated, on a fresh cluster each time, until the
+//! bootstrap interval of the headline's median is as narrow as asked or the time is used up. Between
+//! the runs the reference kernel says how fast the machine is at that moment.
+
+use std::time::{Duration, Instant};
+
+use schedlab_core::reference::{Reference, STEPS_PER_TURN};
+
+use crate::assemble::{Run, widest_half_width};
+use crate::executor::{Ending, Outcome};
+use crate::measure::{MachineReading, ThreadId};
+use crate::results::REFERENCE_RATE;
+
+/// How often a workload runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Protocol {
+    /// So many times.
+    Exactly(u32),
+    /// Until the interval is narrow or the time is over.
+    UntilNarrow(Narrow),
+}
+
+/// When a workload has run often enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Narrow {
+    /// Half the width of the headline's interval, as a share of the headline, that is narrow enough.
+    pub precision: f64,
+    /// Time for all runs of a workload, set-up included. A run that began is not cut short.
+    pub budget: Duration,
+}
+
+/// Default of `--precision`.
+pub const PRECISION_DEFAULT: f64 = 0.03;
+/// Default of `--budget`.
+pub const BUDGET_DEFAULT: Duration = Duration::from_secs(5);
+
+/// Before so many runs the width of the interval is itself too uncertain to stop on.
+const RUNS_MIN: usize = 11;
+/// Beyond so many the interval does not get narrower in a way that anybody sees.
+const RUNS_MAX: usize = 1000;
+/// The first run pays for cold caches and for memory that the kernel must clear. Where it is this
+/// small a part of the time, it is set aside.
+const WARM_UP_SHARE_MAX: u32 = 8;
+
+impl Protocol {
+    /// Runs a workload as often as the protocol asks for. A run that did not complete is the last.
+    pub fn measure<E>(self, mut run: impl FnMut() -> Result<Outcome, E>) -> (Vec<Run>, Option<E>) {
+        let began = Instant::now();
+        let mut speedometer = Speedometer::default();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut is_warm = false;
+        loop {
+            let (run_began, before) = (Instant::now(), speedometer.speed());
+            let outcome = match run() {
+                Ok(outcome) => outcome,
+                Err(error) => return (runs, Some(error)),
+            };
+            let has_completed = outcome.ending == Ending::Completed;
+            let after = speedometer.speed();
+            runs.push(Run { outcome, machine_speed: Some((before * after).sqrt()) });
+            let times = Times { spent: began.elapsed(), last: run_began.elapsed() };
+            if !has_completed {
+                return (runs, None);
+            }
+            if !is_warm && self.is_warm_up(times) {
+                runs.clear();
+            } else if self.is_enough(runs.len(), widest_half_width(&runs), times) {
+                return (runs, None);
+            }
+            is_warm = true;
+        }
+    }
+
+    fn is_warm_up(self, first: Times) -> bool {
+        match self {
+            Protocol::Exactly(1) => false,
+            Protocol::Exactly(_) => first.last * WARM_UP_SHARE_MAX < BUDGET_DEFAULT,
+            Protocol::UntilNarrow(Narrow { budget, .. }) => first.last * WARM_UP_SHARE_MAX < budget,
+        }
+    }
+
+    fn is_enough(self, runs: usize, half_width: Option<f64>, times: Times) -> bool {
+        let Narrow { precision, budget } = match self {
+            Protocol::Exactly(count) => return count as usize <= runs,
+            Protocol::UntilNarrow(narrow) => narrow,
+        };
+        let is_narrow = RUNS_MIN <= runs && half_width.is_some_and(|half_width| half_width <= precision);
+        is_narrow || RUNS_MAX <= runs || budget < times.spent + times.last
+    }
+}
+
+/// How long a workload has been at it.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    spent: Duration,
+    last: Duration,
+}
+
+/// Tells how fast the machine is right now, by the reference kernel.
+#[derive(Default)]
+struct Speedometer {
+    reference: Reference,
+    thread: Option<ThreadId>,
+}
+
+/// Turns of one reading: about three milliseconds, so that two readings a run stay below a tenth of
+/// a short one.
+const TURNS: u32 = 100;
+
+impl Speedometer {
+    /// 1 is the machine of the reference speed. Time without a processor is taken off, as it is from
+    /// the measured interval.
+    fn speed(&mut self) -> f64 {
+        let thread = *self.thread.get_or_insert_with(ThreadId::current);
+        let (machine, began) = (MachineReading::of(thread), Instant::now());
+        for _ in 0..TURNS {
+            std::hint::black_box(self.reference.turn());
+        }
+        let elapsed = began.elapsed();
+        let wall_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        // One thread is both: what it waited counts once, because it is never idle.
+        let waited_ms = MachineReading::of(thread).since(&machine, wall_ns).waited_ms;
+        let seconds = (elapsed.as_secs_f64() - waited_ms / 1e3).max(1e-9);
+        f64::from(TURNS) * STEPS_PER_TURN as f64 / seconds / REFERENCE_RATE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(spent_ms: u64, last_ms: u64) -> Times {
+        Times { spent: Duration::from_millis(spent_ms), last: Duration::from_millis(last_ms) }
+    }
+
+    #[test]
+    fn runs_end_when_narrow_or_out_of_time() {
+        let until = Protocol::UntilNarrow(Narrow { precision: 0.03, budget: Duration::from_secs(5) });
+        struct Case {
+            name: &'static str,
+            protocol: Protocol,
+            runs: usize,
+            half_width: Option<f64>,
+            times: Times,
+            is_enough: bool,
+        }
+        let case = |name, runs, half_width, times, is_enough| Case {
+            name,
+            protocol: until,
+            runs,
+            half_width,
+            times,
+            is_enough,
+        };
+        let cases = [
+            case("narrow and many", 11, Some(0.029), times(500, 50), true),
+            case("narrow by luck of three", 3, Some(0.001), times(150, 50), false),
+            case("wide", 40, Some(0.2), times(2000, 50), false),
+            case("wide and the next run would be over time", 40, Some(0.2), times(4980, 50), true),
+            case("one long run", 1, None, times(6000, 6000), true),
+            case("no interval without pods", 30, None, times(600, 20), false),
+            Case {
+                name: "a count is a count",
+                protocol: Protocol::Exactly(3),
+                runs: 3,
+                half_width: Some(0.9),
+                times: times(90_000, 30_000),
+                is_enough: true,
+            },
+            Case {
+                name: "a count is not cut by time",
+                protocol: Protocol::Exactly(3),
+                runs: 2,
+                half_width: Some(0.0),
+                times: times(90_000, 30_000),
+                is_enough: false,
+            },
+        ];
+        for case in cases {
+            let got = case.protocol.is_enough(case.runs, case.half_width, case.times);
+            assert_eq!(got, case.is_enough, "case: {}", case.name);
+        }
+    }
+
+    #[test]
+    fn short_first_run_is_a_warm_up_and_a_long_one_counts() {
+        let until = Protocol::UntilNarrow(Narrow { precision: 0.03, budget: Duration::from_secs(5) });
+        assert!(until.is_warm_up(times(50, 50)));
+        assert!(!until.is_warm_up(times(3000, 3000)));
+        assert!(!Protocol::Exactly(1).is_warm_up(times(5, 5)));
+    }
+
+    #[test]
+    fn speed_is_positive_and_finite() {
+        let speed = Speedometer::default().speed();
+        assert!(0.0 < speed && speed.is_finite(), "{speed}");
+    }
+}
