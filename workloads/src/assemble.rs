@@ -189,7 +189,7 @@ fn take_from_middle(result: &mut WorkloadResult, middle: Measured<'_>, total: &R
     result.pods = Pods {
         created: part.created,
         scheduled: part.scheduled,
-        unschedulable: part.created.saturating_sub(part.scheduled),
+        unschedulable: part.pending,
     };
     result.duration_ms = middle.duration_ms;
     result.throughput.windows = total.windows;

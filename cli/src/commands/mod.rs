@@ -6,6 +6,8 @@ pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;
 pub(crate) mod list;
+#[cfg(test)]
+mod outputs_agree;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;

@@ -379,7 +379,7 @@ fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
 
 fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
     let has_failed =
-        |w: &WorkloadResult| matches!(w.status, Status::Stuck | Status::Failed) || has_left_pods_pending(w);
+        |w: &WorkloadResult| matches!(w.status, Status::Stuck | Status::Failed) || has_measured_nothing(w);
     let misses =
         |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
     if result.partial {
@@ -391,9 +391,9 @@ fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
     }
 }
 
-/// None of the pods that a workload measures was scheduled: its number is of nothing.
-pub(super) fn has_left_pods_pending(workload: &WorkloadResult) -> bool {
-    workload.status == Status::Completed && 0 < workload.pods.created && workload.pods.scheduled == 0
+/// A workload has a measured part in which no pod was scheduled: its number is of nothing.
+pub(super) fn has_measured_nothing(workload: &WorkloadResult) -> bool {
+    workload.status == Status::Completed && workload.collector.is_some() && workload.pods.scheduled == 0
 }
 
 #[cfg(test)]

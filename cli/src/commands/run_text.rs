@@ -5,9 +5,9 @@ use std::path::Path;
 
 use schedlab_perf_dash::format;
 use schedlab_workloads::results::slo::{self, SloVerdict};
-use schedlab_workloads::results::{LatencySummary, RunResult, Skipped, Stage, Status, WorkloadResult};
+use schedlab_workloads::results::{LatencySummary, Pods, RunResult, Skipped, Stage, Status, WorkloadResult};
 
-use super::run::has_left_pods_pending;
+use super::run::has_measured_nothing;
 use crate::progress::say;
 use crate::table::{Align, Tone, Toned, render_toned, terminal_width};
 
@@ -76,7 +76,7 @@ const COLUMNS: [Column; 11] = [
     Column { name: "SLO", align: Align::Left, width_min: 0, cell: slo_mark },
 ];
 
-fn table(workloads: &[WorkloadResult], width: Option<u16>) -> String {
+pub(super) fn table(workloads: &[WorkloadResult], width: Option<u16>) -> String {
     let fits = |column: &&Column| width.is_none_or(|width| column.width_min <= width);
     let columns: Vec<&Column> = COLUMNS.iter().filter(fits).collect();
     let heading: Vec<(&str, Align)> = columns.iter().map(|column| (column.name, column.align)).collect();
@@ -129,8 +129,9 @@ fn slo_mark(workload: &WorkloadResult) -> Toned {
         Status::Failed => return ("failed".to_owned(), Tone::Bad),
         Status::Partial | Status::Completed => {}
     }
-    if has_left_pods_pending(workload) {
-        return ("FAIL: all pods pending".to_owned(), Tone::Bad);
+    if has_measured_nothing(workload) {
+        let why = if pending(workload) == 0 { "FAIL: no pods measured" } else { "FAIL: all pods pending" };
+        return (why.to_owned(), Tone::Bad);
     }
     match slo::verdict(workload) {
         SloVerdict::NotMeasured => ("not measured".to_owned(), Tone::Unsure),
@@ -140,6 +141,12 @@ fn slo_mark(workload: &WorkloadResult) -> Toned {
         }
         SloVerdict::Met { times_upper } => (format!("pass ({} 150/s)", times(times_upper)), Tone::Good),
     }
+}
+
+/// Pods of the measured part without a node.
+fn pending(workload: &WorkloadResult) -> u64 {
+    let Pods { created, scheduled, unschedulable } = workload.pods;
+    created.saturating_sub(scheduled).max(unschedulable)
 }
 
 /// Never rounded up to a multiple that was not reached.
@@ -175,10 +182,18 @@ fn of_workload(workload: &WorkloadResult) -> Vec<String> {
     if workload.status != Status::Completed {
         notes.push(format!("{name}: {}", workload.message.as_deref().unwrap_or("did not complete")));
     }
-    if has_left_pods_pending(workload) {
-        let count = format::thousands(workload.pods.created);
-        notes
-            .push(format!("{name}: none of the {count} measured pods was scheduled; there is no throughput"));
+    if has_measured_nothing(workload) {
+        let collector = workload.collector.as_deref().unwrap_or_default();
+        notes.push(match pending(workload) {
+            0 => format!(
+                "{name}: no pod was created in the measured part {collector:?}; do its namespaces and labels name \
+                 those of the pods?"
+            ),
+            count => {
+                let count = format::thousands(count);
+                format!("{name}: none of the {count} measured pods was scheduled; there is no throughput")
+            }
+        });
     }
     notes.extend(workload.warnings.iter().map(|warning| format!("warning: {name}: {warning}")));
     if let Some(threshold) = workload.threshold.as_ref().filter(|threshold| threshold.pass == Some(false)) {

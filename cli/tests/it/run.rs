@@ -121,6 +121,36 @@ fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
         .says("1 (startCollectingProfile): this opcode is not implemented yet: Case/small");
 }
 
+/// Upstream's collector would say nothing; a pass would be a lie.
+#[test]
+fn measured_pods_that_stay_pending_are_no_pass() {
+    let folder = Folder::new();
+    folder.file(
+        "gated.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: gated-}\nspec:\n  schedulingGates: [{name: example.com/wait}]\n  \
+         containers:\n  - {name: c, image: i}\n",
+    );
+    let pods = "  - opcode: createPods\n    countParam: $pods\n    namespace: measured\n    podTemplatePath: gated.yaml\n    skipWaitToCompletion: true\n";
+    let start = "  - opcode: startCollectingMetrics\n    name: measured\n    namespaces: [measured]\n";
+    let stop = "  - opcode: sleep\n    duration: 10ms\n  - opcode: stopCollectingMetrics\n";
+    for ops in [format!("{NODES}{start}{pods}{stop}"), format!("{NODES}{pods}{start}{stop}")] {
+        let file = folder.file("performance-config.yaml", config(&ops));
+        schedlab_in(&folder, &["run", "--config", &file, "--repeat", "1"])
+            .ends_with(1)
+            .says("FAIL: all pods pending")
+            .says("none of the 6 measured pods was scheduled");
+        let result: serde_json::Value =
+            serde_json::from_str(&folder.read("schedlab-report/result.json")).expect("JSON");
+        assert_eq!(result["workloads"][0]["pods"]["unschedulable"], 6);
+    }
+    let other = start.replace("[measured]", "[other]");
+    let file = folder.file("performance-config.yaml", config(&format!("{NODES}{other}{pods}{stop}")));
+    schedlab_in(&folder, &["run", "--config", &file, "--repeat", "1"])
+        .ends_with(1)
+        .says("FAIL: no pods measured")
+        .says("do its namespaces and labels name those of the pods?");
+}
+
 #[test]
 fn a_workload_that_can_never_finish_says_which_pods_wait_and_why() {
     let folder = Folder::new();

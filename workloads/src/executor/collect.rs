@@ -122,6 +122,7 @@ impl Executor<'_> {
             conditions: machine.since(&part.machine, end_ns.saturating_sub(part.start_ns)),
             created: created.unwrap_or(there).max(scheduled),
             scheduled,
+            pending: rows.len() as u64 - count_bound(&rows),
             readings,
             calls,
             attempts,

@@ -35,6 +35,8 @@ pub struct Collected {
     pub created: u64,
     /// Pods of its namespace that are on a node at the end, less those before.
     pub scheduled: u64,
+    /// Pods of its namespaces, whenever they were created, that are on no node at the end.
+    pub pending: u64,
     /// What the threads recorded.
     pub readings: Readings,
     /// API calls in it.

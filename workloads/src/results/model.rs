@@ -181,7 +181,7 @@ pub struct Pods {
     pub created: u64,
     /// Bound to a node.
     pub scheduled: u64,
-    /// Left without a node at the end, tried or not.
+    /// Without a node at the end, tried or not, also those that were there before.
     pub unschedulable: u64,
 }
 

@@ -37,7 +37,8 @@ pub struct SloLine {
 /// The three lines of a workload, from the numbers it measured.
 pub fn evaluate(workload: &WorkloadResult) -> Vec<SloLine> {
     // Pods that were to be scheduled and never tried miss the throughput as well.
-    let ran = 0 < workload.attempts.total || 0 < workload.pods.created;
+    let pods = &workload.pods;
+    let ran = 0 < workload.attempts.total || 0 < pods.created || 0 < pods.unschedulable;
     let algorithm = workload.latency_us.get(&Stage::SchedulingCycle);
     vec![
         at_least("scheduling attempts", "attempts/s", ATTEMPTS_PER_S_MIN)
