@@ -186,11 +186,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
 #[allow(clippy::cast_precision_loss, reason = "counts and times of a run are far below 2^53")]
 fn take_from_middle(result: &mut WorkloadResult, middle: Measured<'_>, total: &RunTotal) {
     let part = middle.collected;
-    result.pods = Pods {
-        created: part.created,
-        scheduled: part.scheduled,
-        unschedulable: part.pending,
-    };
+    result.pods = Pods { created: part.created, scheduled: part.scheduled, unschedulable: part.pending };
     result.duration_ms = middle.duration_ms;
     result.throughput.windows = total.windows;
     result.window_ms = middle.window_ns as f64 / 1e6;

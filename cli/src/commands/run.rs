@@ -142,7 +142,7 @@ fn run_studies(
             say(&format!("Report: {}", report.display()));
         }
     }
-    Ok(Exit::Fine)
+    Ok(if result.partial { Exit::Interrupted } else { Exit::Fine })
 }
 
 pub(super) fn settings(args: &RunArgs) -> RunSettings {

@@ -28,7 +28,8 @@ pub struct Conditions {
 
 impl Conditions {
     /// What held over several runs: times and counts add up; of what is read at one moment the
-    /// worst counts.
+    /// worst counts. Steal comes in ticks, so that its share in one short run says nothing: over all
+    /// of them it does.
     #[must_use]
     pub fn over(runs: &[Conditions]) -> Option<Conditions> {
         if runs.is_empty() {
@@ -41,7 +42,7 @@ impl Conditions {
             waited_ms: runs.iter().map(|run| run.waited_ms).sum(),
             involuntary_switches: runs.iter().map(|run| run.involuntary_switches).sum(),
             page_faults: runs.iter().map(|run| run.page_faults).sum(),
-            steal_share: worst(|run| run.steal_share),
+            steal_share: mean_steal(runs),
             load_average: worst(|run| run.load_average),
             frequency_mhz: runs.iter().filter_map(|run| run.frequency_mhz).min_by(f64::total_cmp),
         })
@@ -74,6 +75,14 @@ impl Conditions {
         }
         troubles
     }
+}
+
+/// Share of all their time that was stolen.
+fn mean_steal(runs: &[Conditions]) -> Option<f64> {
+    let known: Vec<(f64, f64)> =
+        runs.iter().filter_map(|run| Some((run.steal_share?, run.wall_ms))).collect();
+    let whole_ms: f64 = known.iter().map(|(_, wall_ms)| wall_ms).sum();
+    (0.0 < whole_ms).then(|| known.iter().map(|(share, wall_ms)| share * wall_ms).sum::<f64>() / whole_ms)
 }
 
 /// A tick of the timer and a kernel thread take a percent on an idle machine; more is somebody else.
@@ -122,5 +131,8 @@ mod tests {
         assert_eq!(over.waited_share(), 0.5);
         assert_eq!((over.load_average, over.page_faults), (Some(3.0), 7));
         assert_eq!(Conditions::over(&[]), None);
+        let stolen = Conditions { steal_share: Some(0.2), ..quiet() };
+        let calm = Conditions { steal_share: Some(0.0), wall_ms: 150.0, ..quiet() };
+        assert_eq!(Conditions::over(&[stolen, calm]).and_then(|over| over.steal_share), Some(0.05));
     }
 }

@@ -111,7 +111,9 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
             comparison
         })
         .collect();
-    present(&comparisons, &args.output, "comparison")
+    let exit = present(&comparisons, &args.output, "comparison")?;
+    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
+    Ok(if is_cut_short { Exit::Interrupted } else { exit })
 }
 
 fn variants(args: &AbArgs) -> Result<Vec<Variant>> {
