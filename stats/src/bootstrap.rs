@@ -35,6 +35,19 @@ impl Estimate {
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.value.abs()
     }
+
+    /// The interval with an uncertainty added that the samples cannot show, as a share of the value:
+    /// each end moves as two independent errors add up.
+    #[must_use]
+    pub fn widened(self, share: f64) -> Estimate {
+        let unseen = self.value.abs() * share;
+        let end = |seen: f64| seen.hypot(unseen);
+        Estimate {
+            value: self.value,
+            low: self.value - end(self.value - self.low),
+            high: self.value + end(self.high - self.value),
+        }
+    }
 }
 
 /// A ratio and the interval that holds it with 95 % confidence.
@@ -142,6 +155,15 @@ mod tests {
                 got.low <= truth && truth <= got.high
             })
             .count()
+    }
+
+    #[test]
+    fn unseen_error_widens_both_ends() {
+        let seen = Estimate { value: 100.0, low: 97.0, high: 106.0 };
+        let widened = seen.widened(0.04);
+        assert_eq!((widened.value, widened.low), (100.0, 95.0));
+        assert!((widened.high - (100.0 + 52.0_f64.sqrt())).abs() < 1e-9, "{widened:?}");
+        assert_eq!(seen.widened(0.0), seen);
     }
 
     #[test]

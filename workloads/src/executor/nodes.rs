@@ -4,6 +4,8 @@
 //! Differs: the strategy is applied to the object before it is created, one call instead of two;
 //! the nodes end up the same, in the same order.
 
+use std::collections::HashMap;
+
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schedlab_cluster::api::{Api, GenericObject, Object};
@@ -16,19 +18,12 @@ use crate::ops::{CreateNodes, NodeStrategy};
 
 impl Executor<'_> {
     pub(super) fn create_nodes(&mut self, op_index: usize, op: &CreateNodes) -> Result<Ending, OpError> {
+        let mut maker = NodeMaker::new(op_index, op)?;
         for index in 0..op.count {
             if self.is_interrupted() {
                 return Ok(Ending::Interrupted);
             }
-            let mut node = match &op.template {
-                Some(template) => {
-                    objects::node(template.render_json(index, op.count)?, template.template().path())?
-                }
-                None => objects::node(
-                    objects::base_node(&format!("node-{op_index}-")),
-                    "the built-in node".as_ref(),
-                )?,
-            };
+            let mut node = maker.node(index)?;
             self.name_node(&mut node);
             let csi_node = apply_strategy(&op.strategy, &mut node, index);
             if !self.declared_features.is_empty() {
@@ -54,6 +49,54 @@ impl Executor<'_> {
         });
         let labels = node.metadata.labels.get_or_insert_default();
         labels.insert("kubernetes.io/hostname".to_owned(), name.clone());
+    }
+}
+
+/// Makes the nodes of an op. Reading YAML is most of a set-up, and the nodes of an op are mostly
+/// alike: a text is read once.
+struct NodeMaker<'a> {
+    op: &'a CreateNodes,
+    /// The node of every index, where the index makes no difference.
+    only: Option<Node>,
+    by_text: HashMap<String, Node>,
+}
+
+/// Texts that are remembered: zones, racks and shapes are few; names are as many as nodes, and
+/// remembering them would help nothing.
+const TEXTS_MAX: usize = 256;
+
+impl<'a> NodeMaker<'a> {
+    fn new(op_index: usize, op: &'a CreateNodes) -> Result<NodeMaker<'a>, OpError> {
+        let only = match &op.template {
+            Some(template) if template.depends_on_index() => None,
+            Some(template) if 0 < op.count => {
+                Some(objects::node(template.render_json(0, op.count)?, template.template().path())?)
+            }
+            Some(_) => None,
+            None => {
+                let value = objects::base_node(&format!("node-{op_index}-"));
+                Some(objects::node(value, "the built-in node".as_ref())?)
+            }
+        };
+        Ok(NodeMaker { op, only, by_text: HashMap::new() })
+    }
+
+    fn node(&mut self, index: u32) -> Result<Node, OpError> {
+        let template = match (&self.only, &self.op.template) {
+            (Some(node), _) => return Ok(node.clone()),
+            (None, Some(template)) => template,
+            (None, None) => unreachable!("without a template all nodes are alike"),
+        };
+        let text = template.render(index, self.op.count)?;
+        if let Some(node) = self.by_text.get(&text) {
+            return Ok(node.clone());
+        }
+        let template = template.template();
+        let node = objects::node(template.read_json(&text)?, template.path())?;
+        if self.by_text.len() < TEXTS_MAX {
+            self.by_text.insert(text, node.clone());
+        }
+        Ok(node)
     }
 }
 
@@ -100,13 +143,34 @@ fn apply_strategy(strategy: &NodeStrategy, node: &mut Node, index: u32) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::params::TemplateParams;
+    use crate::template::{BoundTemplate, ObjectTemplate};
 
     fn prepared(strategy: &NodeStrategy, index: u32) -> (Node, Option<GenericObject>) {
         let mut node = objects::node(objects::base_node("n-"), "test".as_ref()).expect("the base node");
         node.metadata.name = Some(format!("n-{index}"));
         let csi_node = apply_strategy(strategy, &mut node, index);
         (node, csi_node)
+    }
+
+    #[test]
+    fn nodes_of_a_template_equal_nodes_read_one_by_one() {
+        let text = "metadata:\n  generateName: n-\n  labels:\n    zone: zone-{{Mod .Index 3}}\n";
+        for text in [text, "metadata:\n  name: n-{{.Index}}\n", "metadata:\n  generateName: n-\n"] {
+            let template = ObjectTemplate::parse("node.yaml".as_ref(), text.to_owned()).expect("a template");
+            let template = BoundTemplate::new(Arc::new(template), TemplateParams::default());
+            let count = u32::try_from(TEXTS_MAX).expect("small") + 5;
+            let op = CreateNodes { count, template: Some(template.clone()), strategy: NodeStrategy::Trivial };
+            let mut maker = NodeMaker::new(0, &op).expect("the template makes nodes");
+            for index in 0..count {
+                let json = template.render_json(index, count).expect("renders");
+                let plain = objects::node(json, "node.yaml".as_ref()).expect("a node");
+                assert_eq!(maker.node(index).expect("a node"), plain, "{text}: index {index}");
+            }
+        }
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! agree on. kubernetes PR #128968 asks for it: "SchedulingBasic on local machine gives 1000+, but
 //! CI gives 300+".
 
-use schedlab_stats::{Estimate, median_estimate};
+use schedlab_stats::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::RunTotal;
+use super::throughput::estimate_of_runs;
 
 /// Reference steps a second of the machine that normalised figures speak of. A step is one row of
 /// [`schedlab_core::reference::Reference::turn`]; the number is what the two-core machine that schedlab was
@@ -30,9 +31,6 @@ pub struct Normalised {
     pub machine_speed: f64,
 }
 
-/// Seed of the resamples.
-const SEED: u64 = 0x5eed;
-
 impl Normalised {
     /// Of runs whose machine speed is known; `None` when there is none.
     #[must_use]
@@ -47,7 +45,7 @@ impl Normalised {
         if ratios.is_empty() {
             return None;
         }
-        let Estimate { value, low, high } = median_estimate(&ratios, SEED);
+        let Estimate { value, low, high } = estimate_of_runs(&ratios);
         let has_spread = 1 < ratios.len();
         Some(Normalised {
             pods_per_s: value,

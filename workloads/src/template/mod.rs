@@ -119,8 +119,12 @@ impl ObjectTemplate {
 
     /// One object as JSON, read as sigs.k8s.io/yaml reads it into an untyped object.
     pub fn render_json(&self, env: &Env) -> Result<Json, TemplateError> {
-        let text = self.render(env)?;
-        yaml::parse(&text).map(|node| node.to_json()).map_err(|error| {
+        self.read_json(&self.render(env)?)
+    }
+
+    /// What [`ObjectTemplate::render`] gave, as JSON.
+    pub fn read_json(&self, text: &str) -> Result<Json, TemplateError> {
+        yaml::parse(text).map(|node| node.to_json()).map_err(|error| {
             let index = usize::try_from(error.at.line.saturating_sub(1)).unwrap_or(usize::MAX);
             TemplateError::Rendered {
                 path: self.path.clone(),
@@ -171,9 +175,14 @@ impl BoundTemplate {
         self.template.depends_on_index()
     }
 
+    /// The text of object `index` of `count`.
+    pub fn render(&self, index: u32, count: u32) -> Result<String, TemplateError> {
+        self.template.render(&self.env.clone().with_index(index).with_count(count))
+    }
+
     /// Object `index` of `count` as JSON.
     pub fn render_json(&self, index: u32, count: u32) -> Result<Json, TemplateError> {
-        self.template.render_json(&self.env.clone().with_index(index).with_count(count))
+        self.template.read_json(&self.render(index, count)?)
     }
 }
 
