@@ -70,10 +70,15 @@ pub fn widest_half_width(runs: &[Run]) -> Option<f64> {
     let of_part = |part: usize| {
         let rate = |collected: &Collected| pods_per_s(collected.scheduled, duration_ms(collected));
         let parts = runs.iter().filter_map(|run| run.outcome.collected.get(part));
+        let conditions: Vec<Conditions> = parts.clone().map(|collected| collected.conditions).collect();
         let rates: Vec<f64> = parts.map(rate).collect();
         // Nothing was ever scheduled: more runs would say the same.
         let is_nothing = 1 < rates.len() && rates.iter().all(|&rate| rate == 0.0);
-        if is_nothing { Some(0.0) } else { Throughput::of_runs(&rates).relative_half_width() }
+        if is_nothing {
+            return Some(0.0);
+        }
+        let waited_share = Conditions::waited_share_over(&conditions);
+        Throughput::of_disturbed_runs(&rates, waited_share).relative_half_width()
     };
     (0..part_count).filter_map(of_part).max_by(f64::total_cmp)
 }
@@ -152,7 +157,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         nodes: last.node_count,
         pods: Pods::default(),
         duration_ms: 0.0,
-        throughput: Throughput::of_runs(&rates),
+        throughput: Throughput::of_disturbed_runs(&rates, Conditions::waited_share_over(&conditions)),
         normalised: Normalised::of_runs(&totals),
         warnings: Vec::new(),
         conditions: Conditions::over(&conditions),

@@ -54,6 +54,12 @@ impl Conditions {
         if 0.0 < self.wall_ms { self.waited_ms / self.wall_ms } else { 0.0 }
     }
 
+    /// The same over several runs; 0 when nothing is known.
+    #[must_use]
+    pub fn waited_share_over(runs: &[Conditions]) -> f64 {
+        Conditions::over(runs).map_or(0.0, |over| over.waited_share())
+    }
+
     /// What of it makes numbers wide or low, in words, the worst first; empty on a quiet machine.
     #[must_use]
     pub fn troubles(&self, cores: u32) -> Vec<String> {

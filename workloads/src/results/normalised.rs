@@ -8,8 +8,8 @@
 use schedlab_stats::Estimate;
 use serde::{Deserialize, Serialize};
 
-use super::RunTotal;
 use super::throughput::estimate_of_runs;
+use super::{Conditions, RunTotal};
 
 /// Reference steps a second of the machine that normalised figures speak of. A step is one row of
 /// [`schedlab_core::reference::Reference::turn`]; the number is what the two-core machine that schedlab was
@@ -45,7 +45,9 @@ impl Normalised {
         if ratios.is_empty() {
             return None;
         }
-        let Estimate { value, low, high } = estimate_of_runs(&ratios);
+        let conditions: Vec<Conditions> = runs.iter().filter_map(|run| run.conditions).collect();
+        let Estimate { value, low, high } =
+            estimate_of_runs(&ratios, Conditions::waited_share_over(&conditions));
         let has_spread = 1 < ratios.len();
         Some(Normalised {
             pods_per_s: value,

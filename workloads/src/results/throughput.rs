@@ -52,24 +52,38 @@ const SEED: u64 = 0x5eed;
 
 /// What two processes of one program differ by in the median of their runs, for as long as they
 /// live: where their memory lies, and which minute of the machine they got. The runs of one process
-/// cannot show it. Twice the standard deviation that docs/measuring.md measures.
-pub(super) const BETWEEN_PROCESSES_SHARE: f64 = 0.02;
+/// cannot show it. Twice the standard deviation; docs/measuring.md says how it was measured.
+const BETWEEN_PROCESSES_SHARE: f64 = 0.02;
+
+/// What is taken off for want of a processor is not all that other processes cost: caches are cold
+/// after each wait. So much of the share that was taken off stays uncertain.
+const UNCERTAIN_OF_WAITED: f64 = 0.1;
 
 /// The median of the runs of one process, with the interval that another process is expected in.
-pub(super) fn estimate_of_runs(values: &[f64]) -> Estimate {
-    median_estimate(values, SEED).widened(BETWEEN_PROCESSES_SHARE)
+/// `waited_share` is the share of the time that was taken off ([`super::Conditions::waited_share`]).
+pub(super) fn estimate_of_runs(values: &[f64], waited_share: f64) -> Estimate {
+    let unseen = BETWEEN_PROCESSES_SHARE.hypot(UNCERTAIN_OF_WAITED * waited_share);
+    median_estimate(values, SEED).widened(unseen)
 }
 
 impl Throughput {
-    /// The headline of runs that each gave so many pods per second.
+    /// The headline of runs that each gave so many pods per second, on a machine that did nothing
+    /// else.
     #[must_use]
     pub fn of_runs(pods_per_s: &[f64]) -> Throughput {
+        Throughput::of_disturbed_runs(pods_per_s, 0.0)
+    }
+
+    /// The headline of runs of whose time a share was taken off, because other processes had the
+    /// processor.
+    #[must_use]
+    pub fn of_disturbed_runs(pods_per_s: &[f64], waited_share: f64) -> Throughput {
         let samples = u32::try_from(pods_per_s.len()).unwrap_or(u32::MAX);
         match pods_per_s {
             [] => Throughput::default(),
             [only] => Throughput { total: *only, samples, ..Throughput::default() },
             several => {
-                let Estimate { value, low, high } = estimate_of_runs(several);
+                let Estimate { value, low, high } = estimate_of_runs(several, waited_share);
                 Throughput { total: value, low: Some(low), high: Some(high), samples, windows: None }
             }
         }
@@ -236,6 +250,16 @@ mod tests {
         let got = Throughput::of_runs(&[200.0; 30]);
         assert_eq!(got.relative_half_width(), Some(BETWEEN_PROCESSES_SHARE));
         assert_eq!((got.low, got.high), (Some(196.0), Some(204.0)));
+    }
+
+    #[test]
+    fn the_more_time_is_taken_off_the_wider_the_interval() {
+        let width = |waited_share| {
+            Throughput::of_disturbed_runs(&[200.0; 30], waited_share).relative_half_width().expect("30 runs")
+        };
+        assert_eq!(width(0.0), BETWEEN_PROCESSES_SHARE);
+        assert!(width(0.0) < width(0.2) && width(0.2) < width(0.5), "{} {}", width(0.2), width(0.5));
+        assert!((width(0.5) - 0.0029_f64.sqrt()).abs() < 1e-9, "{}", width(0.5));
     }
 
     #[test]
