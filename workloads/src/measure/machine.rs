@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use schedlab_cluster::clock::own_thread_number;
+use schedlab_cluster::clock::{monotonic_ns, own_thread_number};
 
 use crate::results::Conditions;
 
@@ -87,10 +87,9 @@ impl MachineReading {
             page_faults: self.page_faults.saturating_sub(earlier.page_faults),
             steal_share: (TICKS_MIN <= ticks).then(|| steal as f64 / ticks as f64),
             load_average: fs::read_to_string("/proc/loadavg").ok().and_then(|text| load_average(&text)),
-            frequency_mhz: fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
-                .ok()
-                .and_then(|text| text.trim().parse::<f64>().ok())
-                .map(|khz| khz / 1000.0),
+            frequency_mhz: frequency_mhz("scaling_cur_freq"),
+            frequency_max_mhz: frequency_mhz("cpuinfo_max_freq"),
+            clock_read_ns: Some(clock_read_ns()),
         }
     }
 
@@ -104,6 +103,26 @@ impl MachineReading {
         // At least the time it ran was its own.
         (scheduler.waited_ns + idle_ns.min(creator.waited_ns)).min(wall_ns.saturating_sub(scheduler.ran_ns))
     }
+}
+
+/// A frequency of the first processor, where the system tells. Linux: Documentation/admin-guide/pm/cpufreq.rst.
+fn frequency_mhz(file: &str) -> Option<f64> {
+    let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cpufreq/{file}")).ok()?;
+    text.trim().parse::<f64>().ok().map(|khz| khz / 1000.0)
+}
+
+/// What one look at the clock takes: the least of a few rounds, which nothing interrupted.
+fn clock_read_ns() -> f64 {
+    const ROUNDS: u32 = 5;
+    const LOOKS: u32 = 32;
+    let round = |_| {
+        let began = monotonic_ns();
+        (0..LOOKS).for_each(|_| {
+            std::hint::black_box(monotonic_ns());
+        });
+        (monotonic_ns() - began) as f64 / f64::from(LOOKS)
+    };
+    (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
 }
 
 /// Fewer ticks than this say nothing about a share: one of them would be a tenth.
@@ -229,5 +248,7 @@ mod tests {
         let reading = MachineReading::of(ThreadId::current());
         assert!(0 < reading.all_ticks);
         assert!(0 < reading.page_faults);
+        let conditions = reading.since(&reading, 1_000_000);
+        assert!(conditions.clock_read_ns.is_some_and(|ns| 0.0 < ns && ns < 1e6), "{conditions:?}");
     }
 }

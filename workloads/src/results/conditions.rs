@@ -24,6 +24,13 @@ pub struct Conditions {
     /// Lowest frequency of a processor, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_mhz: Option<f64>,
+    /// Highest frequency that the processor may run at, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_max_mhz: Option<f64>,
+    /// What one look at the clock takes. A clock that the kernel must be asked for makes every
+    /// latency longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_read_ns: Option<f64>,
 }
 
 impl Conditions {
@@ -45,6 +52,8 @@ impl Conditions {
             steal_share: mean_steal(runs),
             load_average: worst(|run| run.load_average),
             frequency_mhz: runs.iter().filter_map(|run| run.frequency_mhz).min_by(f64::total_cmp),
+            frequency_max_mhz: worst(|run| run.frequency_max_mhz),
+            clock_read_ns: worst(|run| run.clock_read_ns),
         })
     }
 
@@ -79,6 +88,20 @@ impl Conditions {
         if FAULTS_PER_MS_MAX < faults_per_ms {
             troubles.push(format!("{faults_per_ms:.0} page faults a millisecond"));
         }
+        let switches_per_ms = self.involuntary_switches as f64 / self.wall_ms.max(1e-9);
+        if SWITCHES_PER_MS_MAX < switches_per_ms {
+            troubles.push(format!(
+                "the scheduler thread was taken off its processor {switches_per_ms:.0} times a millisecond"
+            ));
+        }
+        if let (Some(now), Some(most)) = (self.frequency_mhz, self.frequency_max_mhz)
+            && now < FREQUENCY_SHARE_MIN * most
+        {
+            troubles.push(format!("the processor ran at {now:.0} of {most:.0} MHz"));
+        }
+        if let Some(clock_ns) = self.clock_read_ns.filter(|&ns| CLOCK_READ_NS_MAX < ns) {
+            troubles.push(format!("a look at the clock takes {clock_ns:.0} ns"));
+        }
         troubles
     }
 }
@@ -97,6 +120,13 @@ const WAITED_SHARE_MAX: f64 = 0.05;
 const STEAL_SHARE_MAX: f64 = 0.02;
 /// A fault takes about half a microsecond: beyond this they are a percent of the time.
 const FAULTS_PER_MS_MAX: f64 = 20.0;
+
+/// A switch takes about two microseconds: beyond this they are a percent of the time.
+const SWITCHES_PER_MS_MAX: f64 = 5.0;
+/// Below this share of its highest frequency a processor saves power or is too hot.
+const FREQUENCY_SHARE_MIN: f64 = 0.8;
+/// A clock that is read in the process takes 20 to 50 ns; one that the kernel is asked for, hundreds.
+const CLOCK_READ_NS_MAX: f64 = 200.0;
 
 #[cfg(test)]
 mod tests {
@@ -124,6 +154,15 @@ mod tests {
             ),
             (Conditions { load_average: Some(4.4), ..quiet() }, "load average 4.4 on 2 core(s)"),
             (Conditions { page_faults: 5000, ..quiet() }, "100 page faults a millisecond"),
+            (
+                Conditions { involuntary_switches: 1000, ..quiet() },
+                "the scheduler thread was taken off its processor 20 times a millisecond",
+            ),
+            (
+                Conditions { frequency_mhz: Some(1200.0), frequency_max_mhz: Some(3000.0), ..quiet() },
+                "the processor ran at 1200 of 3000 MHz",
+            ),
+            (Conditions { clock_read_ns: Some(900.0), ..quiet() }, "a look at the clock takes 900 ns"),
         ];
         for (conditions, wanted) in cases {
             assert_eq!(conditions.troubles(2), [wanted]);
