@@ -327,6 +327,10 @@ pub(crate) struct ExplainArgs {
     /// Feature gates, as A=true,B=false; they win over a workload's
     #[arg(long, value_name = "LIST", default_value = "")]
     pub(crate) feature_gates: String,
+    /// KubeSchedulerConfiguration file: its profiles answer; it wins over a test case's
+    /// schedulerConfigPath
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scheduler_config: Option<PathBuf>,
     /// The op of the workload, from 0, before which to ask [default: the measured createPods]
     #[arg(long, value_name = "N")]
     pub(crate) op: Option<usize>,

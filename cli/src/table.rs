@@ -46,21 +46,34 @@ pub(crate) fn render_toned(columns: &[(&str, Align)], rows: &[Vec<Toned>], width
     let heading = columns.iter().enumerate();
     table.set_header(heading.map(|(at, (name, _))| Cell::new(name).set_alignment(aligned(at))));
     for row in rows {
-        let cells = row.iter().enumerate().map(|(at, (text, tone))| {
-            let cell = Cell::new(text).set_alignment(aligned(at));
-            match tone {
-                Tone::Plain => cell,
-                Tone::Good => cell.fg(Color::Green),
-                Tone::Bad => cell.fg(Color::Red),
-                Tone::Unsure => cell.fg(Color::Yellow),
-            }
-        });
-        table.add_row(cells);
+        let cells = row.iter().enumerate();
+        table.add_row(cells.map(|(at, (text, tone))| cell(text, *tone).set_alignment(aligned(at))));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     table.trim_fmt()
+}
+
+/// A line with a tone, coloured where tables are: on a terminal, unless `NO_COLOR` is set.
+pub(crate) fn toned(text: &str, tone: Tone) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_row([cell(text, tone)]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    table.trim_fmt()
+}
+
+fn cell(text: &str, tone: Tone) -> Cell {
+    let cell = Cell::new(text);
+    match tone {
+        Tone::Plain => cell,
+        Tone::Good => cell.fg(Color::Green),
+        Tone::Bad => cell.fg(Color::Red),
+        Tone::Unsure => cell.fg(Color::Yellow),
+    }
 }
 
 /// Columns of the terminal that standard output is; `None` when it is none. `COLUMNS` wins.

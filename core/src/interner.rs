@@ -205,6 +205,17 @@ impl Vocabulary {
         }
     }
 
+    /// The API's text of a taint effect.
+    #[must_use]
+    pub fn taint_effect_name(&self, effect: TaintEffect) -> &str {
+        match effect {
+            TaintEffect::NoSchedule => "NoSchedule",
+            TaintEffect::PreferNoSchedule => "PreferNoSchedule",
+            TaintEffect::NoExecute => "NoExecute",
+            TaintEffect::Unknown(text) => self.symbols.text(text),
+        }
+    }
+
     /// The id of a node's image list.
     pub fn image_set(&mut self, images: &[ImageInput]) -> ImageSetId {
         let list: Vec<NodeImage> = images

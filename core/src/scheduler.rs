@@ -354,6 +354,12 @@ impl Scheduler {
         (&mut self.world, &self.parts[0].profile)
     }
 
+    /// The same with the profile that takes pods of this scheduler name, if there is one.
+    pub fn parts_of(&mut self, scheduler_name: &str) -> Option<(&mut World, &Profile)> {
+        let parts = self.parts.iter().find(|parts| parts.profile.scheduler_name == scheduler_name)?;
+        Some((&mut self.world, &parts.profile))
+    }
+
     /// Asks these extenders after the plugins; ignorable ones last. To be called before the first
     /// pod comes.
     ///

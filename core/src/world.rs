@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::class::{ClassTable, PodClass};
-use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::ids::{ClassId, NodeId, PodId, PodUid, Symbol};
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
@@ -19,6 +19,7 @@ use crate::preemption::budgets::Budgets;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
 use crate::storage::{Storage, StorageNews, VolumeDecision};
+use crate::topology::counter::Counter;
 use crate::topology::spread::Wanted;
 use crate::topology::{Namespaces, Placed, PodCounting, Topology};
 
@@ -273,6 +274,18 @@ impl World {
     #[must_use]
     pub fn node_name(&self, id: NodeId) -> &str {
         self.vocabulary.symbols.text(self.nodes.name_of(id))
+    }
+
+    /// A label of the node in a row.
+    #[must_use]
+    pub fn node_label(&self, row: usize, key: Symbol) -> Option<&str> {
+        let labels = self.nodes.columns().label_set[row];
+        self.vocabulary.label(labels, key).map(|value| self.vocabulary.symbols.text(value))
+    }
+
+    /// The first pods that a counter counts, in a domain or in all.
+    pub(crate) fn pods_counted(&self, counter: &Counter, domain: Option<u32>, max: usize) -> Vec<PodUid> {
+        self.topology.pods_counted(counter, domain, placed!(self), max)
     }
 
     /// Puts a pod on a node and counts it there.

@@ -11,14 +11,14 @@ use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
-    NodeReport, Order, Report, Subject, View, Workload, from_workload, read_manifests, read_pod,
+    NodeReport, Order, Report, Setup, Subject, View, Workload, from_workload, read_manifests, read_pod,
 };
 use schedlab_workloads::gates::scheduler_gates;
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
 
 use super::explain_text::{Shown, text};
-use super::run::{check_gates, parse_gates};
+use super::run::{check_gates, parse_gates, read_scheduler_config};
 use super::select;
 use crate::Exit;
 use crate::args::{ExplainArgs, OutputFormat};
@@ -79,12 +79,16 @@ fn view(args: &ExplainArgs) -> Result<View> {
 
 fn manifests(args: &ExplainArgs, gates: &BTreeMap<String, bool>) -> Result<Subject> {
     let gates = scheduler_gates(gates).context("--feature-gates")?;
+    let config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
     let manifests = read_manifests(&args.cluster)?;
     let source = args.cluster.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let source = if source == "-" { "standard input".to_owned() } else { source };
+    let registry = lab_plugins::registry();
+    let config = config.as_ref().map(|(_, config)| config);
+    let setup = Setup { source: &source, gates, config, registry: &registry };
     match (&args.pod, &args.pod_file) {
-        (Some(name), _) => Ok(Subject::from_manifests(manifests, name, &source, gates)?),
-        (None, Some(file)) => Ok(Subject::new(manifests, (file.clone(), read_pod(file)?), &source, gates)?),
+        (Some(name), _) => Ok(Subject::from_manifests(manifests, name, &setup)?),
+        (None, Some(file)) => Ok(Subject::new(manifests, read_pod(file)?, &setup)?),
         (None, None) => bail!("which pod? name one with --pod NAMESPACE/NAME, or give --pod-file FILE"),
     }
 }
@@ -103,13 +107,13 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
     let selected = select::workloads(&args.select, None)?;
     let mut workload = the_one(&selected)?.clone();
     workload.feature_gates.extend(gates);
+    if let Some(path) = &args.scheduler_config {
+        workload.scheduler_config = Some(read_scheduler_config(path)?.0);
+    }
     let workload = &workload;
     runnable(workload, SUPPORTED_OPCODES)
         .map_err(|reason| anyhow::anyhow!("{}: cannot run: {reason}", workload.full_name))?;
-    let pod = match &args.pod_file {
-        Some(file) => Some((file.clone(), read_pod(file)?)),
-        None => None,
-    };
+    let pod = args.pod_file.as_deref().map(read_pod).transpose()?;
     let settings = RunSettings {
         threads: 1,
         parallelism: None,

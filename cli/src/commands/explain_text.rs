@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use schedlab_perf_dash::format::thousands;
-use schedlab_workloads::explain::{NodeReport, Report, Winner};
+use schedlab_workloads::explain::{IgnoredKind, NodeReport, RejectedGroup, Report, Verdict, Winner};
 
-use crate::table::{Align, render};
+use crate::table::{Align, Tone, render, toned};
 
 /// Nodes named in a line before the rest is counted.
 const NAMES_MAX: usize = 5;
+/// Domains of a spread constraint listed before the rest is counted.
+const DOMAINS_MAX: usize = 12;
 
 /// The nodes to show.
 pub(crate) struct Shown<'a> {
@@ -21,9 +23,13 @@ pub(crate) struct Shown<'a> {
 pub(crate) fn text(report: &Report, shown: &Shown<'_>) -> String {
     let mut out = String::new();
     headline(report, &mut out);
+    warnings(report, &mut out);
     choice(report, &mut out);
-    rejected(report, &mut out);
-    node_tables(report, shown, &mut out);
+    if report.other_scheduler.is_none() {
+        rejected(report, &mut out);
+        spread(report, &mut out);
+        node_tables(report, shown, &mut out);
+    }
     footnotes(report, &mut out);
     out.trim_end().to_owned()
 }
@@ -52,15 +58,51 @@ fn headline(report: &Report, out: &mut String) {
     let _ = writeln!(out);
 }
 
+/// What the answer does not take into account and should, before the answer.
+fn warnings(report: &Report, out: &mut String) {
+    let fields = report
+        .ignored_fields
+        .iter()
+        .map(|ignored| format!("{} has no say here: {}", ignored.field, ignored.why));
+    let kinds = report.ignored_kinds.iter().filter(|ignored| ignored.matters).map(|ignored| {
+        let IgnoredKind { count: objects, kind, why, .. } = ignored;
+        format!("{} {kind} in the cluster had no say: {why}", count(*objects))
+    });
+    let all: Vec<String> = fields.chain(kinds).chain(report.warnings.iter().cloned()).collect();
+    for warning in &all {
+        let _ = writeln!(out, "{}", toned(&format!("warning: {warning}"), Tone::Unsure));
+    }
+    if !all.is_empty() {
+        let _ = writeln!(out);
+    }
+}
+
 fn choice(report: &Report, out: &mut String) {
-    let Some(winner) = &report.chosen else {
+    if let Some(other) = &report.other_scheduler {
+        let _ = writeln!(
+            out,
+            "nothing is chosen: spec.schedulerName is {}, and the profiles here are {}",
+            other.scheduler_name,
+            other.profiles.join(", ")
+        );
+        let _ = writeln!(out, "the pod stays pending until a scheduler of that name takes it");
+        return;
+    }
+    let Some(winner) = report.winner() else {
         if let Some(whole) = &report.rejected_as_a_whole {
             let _ = writeln!(out, "rejected before any node was looked at, by {}", whole.plugins.join(", "));
         }
         let _ = writeln!(out, "fits nowhere: {}", report.message.as_deref().unwrap_or_default());
         return;
     };
-    let _ = writeln!(out, "chosen: {} with {}", winner.node, points(winner.total));
+    let said = format!("{} with {}", winner.node, points(winner.total));
+    let _ = match report.verdict {
+        Verdict::Unsure => {
+            let fields: Vec<&str> = report.ignored_fields.iter().map(|it| it.field.as_str()).collect();
+            writeln!(out, "unsure; without regard to {} it would be {said}", fields.join(", "))
+        }
+        _ => writeln!(out, "chosen: {said}"),
+    };
     if winner.tied.len() > 1 {
         let others = listed(winner.tied.iter().filter(|name| **name != winner.node));
         let _ = writeln!(
@@ -119,18 +161,7 @@ fn rejected(report: &Report, out: &mut String) {
     if report.rejected_first.is_empty() {
         return;
     }
-    let rows: Vec<Vec<String>> = report
-        .rejected_first
-        .iter()
-        .map(|group| {
-            let helps = match group.nodes - group.unresolvable {
-                0 => "no".to_owned(),
-                some if some == group.nodes => "may".to_owned(),
-                some => format!("on {}", count(some)),
-            };
-            vec![group.plugin.clone(), count(group.nodes), group.reason.clone(), helps]
-        })
-        .collect();
+    let rows: Vec<Vec<String>> = report.rejected_first.iter().flat_map(group_rows).collect();
     let columns = [
         ("rejected first by", Align::Left),
         ("nodes", Align::Right),
@@ -138,6 +169,48 @@ fn rejected(report: &Report, out: &mut String) {
         ("eviction helps", Align::Left),
     ];
     let _ = writeln!(out, "{}", indented(&render(&columns, &rows)));
+}
+
+/// A group, and below it the facts behind it with the number of nodes they hold for.
+fn group_rows(group: &RejectedGroup) -> Vec<Vec<String>> {
+    let helps = match group.nodes - group.unresolvable {
+        0 => "no".to_owned(),
+        some if some == group.nodes => "may".to_owned(),
+        some => format!("on {}", count(some)),
+    };
+    let mut rows = vec![vec![group.plugin.clone(), count(group.nodes), group.reason.clone(), helps]];
+    let below = |nodes: String, text: String| vec![String::new(), nodes, text, String::new()];
+    let details = group.details.iter();
+    rows.extend(details.map(|detail| below(count(detail.nodes), format!("  {}", detail.text))));
+    if group.details_left_out > 0 {
+        let text =
+            format!("  {} more of that kind (--rejected-by {})", count(group.details_left_out), group.plugin);
+        rows.push(below(String::new(), text));
+    }
+    rows
+}
+
+/// The counts that hard topology spread constraints are judged by.
+fn spread(report: &Report, out: &mut String) {
+    for constraint in &report.topology_spread {
+        let domains: Vec<String> = constraint
+            .domains
+            .iter()
+            .take(DOMAINS_MAX)
+            .map(|domain| format!("{} {}", domain.domain, domain.count))
+            .collect();
+        let left_out = constraint.domains.len().saturating_sub(DOMAINS_MAX);
+        let more = if left_out > 0 { format!(" and {} more", count(left_out)) } else { String::new() };
+        let itself = if constraint.counts_itself { "" } else { "; the pod itself does not match" };
+        let _ = writeln!(
+            out,
+            "\ntopology spread by {}, maxSkew {}: lowest {}; matching pods by domain: {}{more}{itself}",
+            constraint.topology_key,
+            constraint.max_skew,
+            constraint.min,
+            domains.join(", ")
+        );
+    }
 }
 
 fn node_tables(report: &Report, shown: &Shown<'_>, out: &mut String) {
@@ -224,13 +297,12 @@ fn rejection_table(nodes: &[&NodeReport], limit: usize) -> String {
             let Some((first, rest)) = node.rejections.split_first() else {
                 return vec![node.name.clone(), String::new(), String::new(), String::new()];
             };
-            let also = rest
-                .iter()
-                .map(|rejection| format!("{} ({})", rejection.plugin, rejection.reasons.join(", ")));
+            let also =
+                rest.iter().map(|rejection| format!("{} ({})", rejection.plugin, rejection.with_details()));
             vec![
                 node.name.clone(),
                 first.plugin.clone(),
-                first.reasons.join(", "),
+                first.with_details(),
                 also.collect::<Vec<_>>().join("; "),
             ]
         })
@@ -252,7 +324,16 @@ fn footnotes(report: &Report, out: &mut String) {
     if !silent.is_empty() {
         let _ = writeln!(out, "\nnothing to say about this pod: {}", silent.join(", "));
     }
-    if report.chosen.is_some() && report.feasible_wanted < report.feasible_count {
+    let quiet: Vec<String> = report
+        .ignored_kinds
+        .iter()
+        .filter(|ignored| !ignored.matters)
+        .map(|ignored| format!("{} {} ({})", count(ignored.count), ignored.kind, ignored.why))
+        .collect();
+    if !quiet.is_empty() {
+        let _ = writeln!(out, "\nnot used: {}", quiet.join(", "));
+    }
+    if report.winner().is_some() && report.feasible_wanted < report.feasible_count {
         let _ = writeln!(
             out,
             "\nall {} feasible nodes are compared here; kube-scheduler stops at {} of them (percentageOfNodesToScore), \

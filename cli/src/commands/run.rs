@@ -188,7 +188,7 @@ fn link(args: &ApiArgs, seed: u64) -> LinkSettings {
 
 /// Reads the file and builds its profiles once, so that what is wrong with it is said before the
 /// first workload runs.
-fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile, SchedulerConfig)> {
+pub(super) fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile, SchedulerConfig)> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("--scheduler-config: cannot read {}", path.display()))?;
     let config = SchedulerConfig::parse(&path.display().to_string(), &text)?;

@@ -47,8 +47,11 @@ fn a_pending_pod_is_explained_node_by_node() {
         .says("chosen: big with")
         .says("it is the only feasible node")
         .says("1 of 3 nodes are feasible; 2 are out:")
-        .says("TaintToleration        1  node(s) had untolerated taint(s)  no")
-        .says("NodeResourcesFit       1  Insufficient cpu                  may");
+        .says("TaintToleration        1  node(s) had untolerated taint(s)")
+        .says("1    gpu:NoSchedule")
+        .says("NodeResourcesFit       1  Insufficient cpu")
+        .says("1    cpu: requested 600m, free 500m of 1 allocatable")
+        .says("not used: 1 Pod (they have finished)");
 }
 
 #[test]
@@ -92,6 +95,11 @@ fn json_has_all_nodes_with_reasons_and_scores() {
     let rejection = &tainted.expect("it is there")["rejections"][0];
     assert_eq!(rejection["plugin"], "TaintToleration");
     assert_eq!(rejection["code"], "UnschedulableAndUnresolvable");
+    assert_eq!(report["verdict"], "chosen");
+    let expected = serde_json::json!([
+        {"text": "gpu:NoSchedule", "kind": "taint", "key": "gpu", "value": "", "effect": "NoSchedule"},
+    ]);
+    assert_eq!(rejection["details"], expected);
     let scores = report["scores"].as_array().map(Vec::len);
     assert_eq!(report["nodes"][0]["weighted"].as_array().map(Vec::len), scores);
 }
@@ -117,6 +125,47 @@ fn a_pod_from_a_file_and_a_page() {
     for forbidden in ["http://", "https://", "src=", "@import"] {
         assert!(!page.contains(forbidden), "the page loads {forbidden}");
     }
+}
+
+#[test]
+fn what_the_answer_leaves_out_is_said_in_every_output() {
+    let folder = folder();
+    let pod = |more: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers: [{{name: c, image: i}}]\n  {more}\n"
+        )
+    };
+    folder.file("claim.yaml", pod("resourceClaims: [{name: gpu, resourceClaimName: g}]"));
+    folder.file("other.yaml", pod("schedulerName: volcano"));
+    folder.file(
+        "more/claim.yaml",
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: g}\n",
+    );
+    let ask = |file: &str, more: &[&str]| {
+        let mut args = vec!["explain", "--cluster", "cluster.yaml", "more", "--pod-file", file];
+        args.extend(more);
+        schedlab_in(&folder, &args).ends_with(0)
+    };
+    let answer = ask("claim.yaml", &["--html", "why.html"])
+        .says("warning: spec.resourceClaims has no say here: dynamic resource allocation is not built")
+        .says("warning: 1 ResourceClaim in the cluster had no say")
+        .says("unsure; without regard to spec.resourceClaims it would be big with");
+    assert!(!answer.stdout.contains("chosen:"), "{}", answer.stdout);
+    assert!(folder.read("why.html").contains(": unsure</h1>"));
+    let answer = ask("claim.yaml", &["--output", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&answer.stdout).expect("one document");
+    assert_eq!((&report["verdict"], &report["chosen"]), (&"unsure".into(), &serde_json::Value::Null));
+    assert_eq!(report["chosen_if_ignored"]["node"], "big");
+
+    let answer = ask("other.yaml", &[]).says(
+        "nothing is chosen: spec.schedulerName is volcano, and the profiles here are default-scheduler",
+    );
+    assert!(!answer.stdout.contains("feasible"), "{}", answer.stdout);
+    folder.file(
+        "config.yaml",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: volcano\n",
+    );
+    ask("other.yaml", &["--scheduler-config", "config.yaml"]).says("chosen: big with");
 }
 
 #[test]

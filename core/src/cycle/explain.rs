@@ -3,7 +3,8 @@
 
 use crate::cycle::engine::Pending;
 use crate::cycle::plan::{Plan, Scope, outside_reason};
-use crate::cycle::verdict::{FirstRejection, Question, Reserved};
+use crate::cycle::verdict::{Explained, FirstRejection, Question, Reserved};
+use crate::framework::detail::Detail;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
@@ -18,6 +19,8 @@ pub struct Rejection {
     pub code: Code,
     /// Why.
     pub reasons: Vec<Reason>,
+    /// What that rests on.
+    pub details: Vec<Detail>,
 }
 
 /// One plugin's score of a node.
@@ -84,6 +87,7 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
                         plugin: plugins.join(","),
                         code: Code::UnschedulableAndUnresolvable,
                         reasons: vec![outside_reason(plugins)],
+                        details: Vec::new(),
                     });
                 }
             }
@@ -93,10 +97,9 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
     reserved.find(world, pending);
     let question = Question { profile, plan: &plan, pending, reserved: reserved.rows() };
     for (row, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.is_feasible()) {
-        let named = |FirstRejection { plugin, code, reasons }| Rejection {
-            plugin: profile.name(plugin).to_owned(),
-            code,
-            reasons,
+        let named = |Explained { rejection, details }| {
+            let FirstRejection { plugin, code, reasons } = rejection;
+            Rejection { plugin: profile.name(plugin).to_owned(), code, reasons, details }
         };
         node.rejections = question.all_rejections(world, row).into_iter().map(named).collect();
     }

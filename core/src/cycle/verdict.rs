@@ -7,6 +7,7 @@
 use crate::cycle::engine::Pending;
 use crate::cycle::entry::run_filters;
 use crate::cycle::plan::Plan;
+use crate::framework::detail::Detail;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::snapshot::mask::{NodeMask, WORD_BITS};
@@ -21,6 +22,13 @@ pub struct FirstRejection {
     pub code: Code,
     /// Why.
     pub reasons: Vec<Reason>,
+}
+
+/// A rejection with the facts behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Explained {
+    pub(crate) rejection: FirstRejection,
+    pub(crate) details: Vec<Detail>,
 }
 
 /// The rows on which nominated pods hold room against a pod.
@@ -94,14 +102,24 @@ impl<'a> Question<'a> {
 
     /// Who rejects a row first, then who does with all filters up to that one left out, and so on.
     /// Without the nominated pods nobody is asked who stands before one that rejects with them.
-    pub(crate) fn all_rejections(self, world: &mut World, row: usize) -> Vec<FirstRejection> {
-        let with = self.with_nominated(world, row, |world| self.rejections(world, row).collect());
-        let mut found: Vec<FirstRejection> = with.unwrap_or_default();
+    pub(crate) fn all_rejections(self, world: &mut World, row: usize) -> Vec<Explained> {
+        let with = self.with_nominated(world, row, |world| self.explained(world, row).collect());
+        let mut found: Vec<Explained> = with.unwrap_or_default();
         let filters = self.profile.filters();
         let place = |plugin: PluginIndex| filters.iter().position(|&filter| filter == plugin);
-        let last = found.last().and_then(|last| place(last.plugin));
-        found.extend(self.rejections(world, row).filter(|it| place(it.plugin) > last));
+        let last = found.last().and_then(|last| place(last.rejection.plugin));
+        found.extend(self.explained(world, row).filter(|it| place(it.rejection.plugin) > last));
         found
+    }
+
+    /// [`Self::rejections`], with the facts of the moment: pods that are supposed count.
+    fn explained(self, world: &'a World, row: usize) -> impl Iterator<Item = Explained> + 'a {
+        let class = world.class(self.pending.class);
+        self.rejections(world, row).map(move |rejection| {
+            let mut details = Vec::new();
+            self.profile.filter(rejection.plugin).details(world, class, row, &mut details);
+            Explained { rejection, details }
+        })
     }
 
     /// The filters that reject a row, as the world is, in order.

@@ -8,6 +8,7 @@
 
 pub mod args;
 pub mod build;
+pub mod detail;
 pub mod diagnosis;
 pub mod extend;
 pub mod extender;

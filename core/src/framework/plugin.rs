@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::class::PodClass;
+use crate::framework::detail::Detail;
 use crate::framework::points::{
     BindPlugin, EnqueueExtensions, PermitPlugin, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
     ReservePlugin,
@@ -192,6 +193,10 @@ pub trait FilterPlugin: Sync {
 
     /// The verdict on one node, with the reasons appended to `reasons`.
     fn verdict(&self, world: &World, class: &PodClass, row: usize, reasons: &mut Vec<Reason>) -> Code;
+
+    /// The facts behind a rejection of one node, for a reader. Asked only after [`Self::verdict`]
+    /// rejected it; a plugin that has no more to say than its reasons says nothing.
+    fn details(&self, _world: &World, _class: &PodClass, _row: usize, _details: &mut Vec<Detail>) {}
 
     /// The verdict on every node this plugin rejects, when it is always the same.
     fn only_rejection(&self) -> Option<(Code, Reason)> {

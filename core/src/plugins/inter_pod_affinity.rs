@@ -1,7 +1,10 @@
 //! InterPodAffinity: pods that want to be near other pods, or far from them.
 //! Upstream: plugins/interpodaffinity/{filtering,scoring}.go.
 
+mod detail;
+
 use crate::class::PodClass;
+use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
@@ -163,6 +166,13 @@ impl FilterPlugin for InterPodAffinity {
             return Code::Unschedulable;
         }
         Code::Success
+    }
+
+    fn details(&self, world: &World, class: &PodClass, row: usize, details: &mut Vec<Detail>) {
+        let state = state(world, class);
+        let spoken_of = world.topology().spoken_of(class.id).iter();
+        let repelling = spoken_of.filter(|(role, _)| *role == Role::Repels).map(|&(_, id)| id).collect();
+        detail::details(world, class, row, state, (may_be_first(world, state), repelling), details);
     }
 }
 

@@ -6,6 +6,7 @@
 //! node and resource, 64 nodes a mask word.
 
 use crate::class::PodClass;
+use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin,
 };
@@ -99,6 +100,23 @@ impl NodeResourcesFit {
     ) -> impl Iterator<Item = (ScalarId, i64)> + 'a {
         let is_wanted = |id: ScalarId| !self.ignored.contains(&id) && !self.is_in_ignored_group(id, world);
         class.pending.scalars.iter().copied().filter(move |&(id, amount)| amount > 0 && is_wanted(id))
+    }
+
+    /// Everything the pod asks for that Filter compares, beside its place among the pods.
+    fn wanted<'a>(
+        &'a self,
+        world: &'a World,
+        class: &'a PodClass,
+    ) -> impl Iterator<Item = (ResourceKind, i64)> + 'a {
+        let want = &class.pending;
+        let fixed = [
+            (ResourceKind::Cpu, want.cpu_milli),
+            (ResourceKind::Memory, want.memory_bytes),
+            (ResourceKind::EphemeralStorage, want.ephemeral_bytes),
+        ];
+        let scalars =
+            self.wanted_scalars(world, class).map(|(id, amount)| (ResourceKind::Scalar(id), amount));
+        fixed.into_iter().filter(|&(_, amount)| amount > 0).chain(scalars)
     }
 
     /// Compares names, because a resource of the group may turn up later than the plugin.
@@ -247,15 +265,7 @@ impl FilterPlugin for NodeResourcesFit {
         if class.asks_for_nothing() {
             return code;
         }
-        let want = &class.pending;
-        let fixed = [
-            (ResourceKind::Cpu, want.cpu_milli),
-            (ResourceKind::Memory, want.memory_bytes),
-            (ResourceKind::EphemeralStorage, want.ephemeral_bytes),
-        ];
-        let scalars =
-            self.wanted_scalars(world, class).map(|(id, amount)| (ResourceKind::Scalar(id), amount));
-        for (kind, amount) in fixed.into_iter().filter(|&(_, amount)| amount > 0).chain(scalars) {
+        for (kind, amount) in self.wanted(world, class) {
             let allocatable = columns.allocatable(kind, row);
             if amount > allocatable - columns.requested(kind, row) {
                 reasons.push(Reason::Insufficient(kind));
@@ -268,6 +278,23 @@ impl FilterPlugin for NodeResourcesFit {
             }
         }
         code
+    }
+
+    fn details(&self, world: &World, class: &PodClass, row: usize, details: &mut Vec<Detail>) {
+        let columns = world.nodes().columns();
+        let (used, allocatable) = (columns.pod_count[row], columns.allocatable_pods[row]);
+        if used + 1 > allocatable {
+            details.push(Detail::Resource { kind: None, requested: 1, used, allocatable });
+        }
+        if class.asks_for_nothing() {
+            return;
+        }
+        for (kind, requested) in self.wanted(world, class) {
+            let (used, allocatable) = (columns.requested(kind, row), columns.allocatable(kind, row));
+            if requested > allocatable - used {
+                details.push(Detail::Resource { kind: Some(kind), requested, used, allocatable });
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use crate::class::PodClass;
 use crate::class::affinity::SpreadConstraint;
+use crate::framework::detail::{Detail, SpreadDetail};
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
@@ -127,13 +128,39 @@ impl Plugin for PodTopologySpread {
     }
 }
 
-/// The highest count a domain may have for one pod more to keep the skew.
+/// The count of the emptiest domain. Upstream: filtering.go `minMatchNum`.
 #[inline]
-fn count_max(world: &World, spread: &Spread) -> i64 {
+fn min_match_num(world: &World, spread: &Spread) -> i64 {
     let counter = world.topology().get(spread.counter);
     // With fewer domains than asked for, the emptiest one is thought to be empty.
     let lowest = if counter.domain_count() < spread.min_domains { 0 } else { counter.lowest() };
-    i64::from(spread.max_skew) + i64::from(lowest) - i64::from(spread.self_match)
+    i64::from(lowest)
+}
+
+/// The highest count a domain may have for one pod more to keep the skew.
+#[inline]
+fn count_max(world: &World, spread: &Spread) -> i64 {
+    i64::from(spread.max_skew) + min_match_num(world, spread) - i64::from(spread.self_match)
+}
+
+/// A constraint seen from a row; `None` when the row satisfies it.
+fn violation(world: &World, spread: &Spread, row: usize) -> Option<SpreadDetail> {
+    let topology = world.topology();
+    let domain = topology.domains().of_rows(spread.key)[row];
+    let count = i64::from(topology.get(spread.counter).counts()[domain as usize]);
+    if domain != NO_DOMAIN && count <= count_max(world, spread) {
+        return None;
+    }
+    let key = topology.domains().label_key(spread.key)?;
+    let min = min_match_num(world, spread);
+    Some(SpreadDetail {
+        topology_key: world.vocabulary.symbols.text(key).to_owned(),
+        domain: world.node_label(row, key).map(str::to_owned),
+        count,
+        min,
+        skew: count + i64::from(spread.self_match) - min,
+        max_skew: i64::from(spread.max_skew),
+    })
 }
 
 impl FilterPlugin for PodTopologySpread {
@@ -173,6 +200,11 @@ impl FilterPlugin for PodTopologySpread {
             }
         }
         Code::Success
+    }
+
+    fn details(&self, world: &World, class: &PodClass, row: usize, details: &mut Vec<Detail>) {
+        let hard = &state(world, class).hard;
+        details.extend(hard.iter().filter_map(|spread| violation(world, spread, row)).map(Detail::Spread));
     }
 }
 

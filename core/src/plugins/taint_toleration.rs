@@ -2,12 +2,13 @@
 //! score. Upstream: plugins/tainttoleration/taint_toleration.go.
 
 use crate::class::PodClass;
+use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
 use crate::framework::status::{Code, Reason};
 use crate::ids::TaintSetId;
-use crate::interner::{NO_TAINTS, TaintEffect};
+use crate::interner::{NO_TAINTS, Taint, TaintEffect};
 use crate::world::World;
 
 const REASON: Reason = Reason::Text("node(s) had untolerated taint(s)");
@@ -18,12 +19,20 @@ pub struct TaintToleration;
 
 impl TaintToleration {
     fn is_tolerated(world: &World, class: &PodClass, taints: TaintSetId) -> bool {
-        world
-            .vocabulary
-            .taints(taints)
-            .iter()
-            .filter(|taint| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute))
-            .all(|taint| class.tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+        Self::untolerated(world, class, taints).next().is_none()
+    }
+
+    /// The taints that keep the pod out.
+    fn untolerated<'a>(
+        world: &'a World,
+        class: &'a PodClass,
+        taints: TaintSetId,
+    ) -> impl Iterator<Item = &'a Taint> {
+        let keeps_out =
+            |taint: &&Taint| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+        let is_tolerated =
+            |taint: &Taint| class.tolerations.iter().any(|toleration| toleration.tolerates(taint));
+        world.vocabulary.taints(taints).iter().filter(keeps_out).filter(move |taint| !is_tolerated(taint))
     }
 
     /// How many PreferNoSchedule taints the pod does not tolerate. Only tolerations that speak of
@@ -86,6 +95,16 @@ impl FilterPlugin for TaintToleration {
         }
         reasons.push(REASON);
         Code::UnschedulableAndUnresolvable
+    }
+
+    fn details(&self, world: &World, class: &PodClass, row: usize, details: &mut Vec<Detail>) {
+        let text = |symbol| world.vocabulary.symbols.text(symbol).to_owned();
+        let taints = world.nodes().columns().taint_set[row];
+        details.extend(Self::untolerated(world, class, taints).map(|taint| Detail::Taint {
+            key: text(taint.key),
+            value: text(taint.value),
+            effect: world.vocabulary.taint_effect_name(taint.effect).to_owned(),
+        }));
     }
 
     fn only_rejection(&self) -> Option<(Code, Reason)> {

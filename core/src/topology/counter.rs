@@ -265,6 +265,15 @@ impl Counter {
         }
     }
 
+    /// The term that the counted pods carry, where that is what is counted.
+    #[must_use]
+    pub fn carried_term(&self) -> Option<&AffinityTerm> {
+        match &self.rule {
+            Rule::Carried(term, _) => Some(term),
+            Rule::Spread { .. } | Rule::Asked(_) => None,
+        }
+    }
+
     /// Counts by domain.
     #[inline]
     #[must_use]

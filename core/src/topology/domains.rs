@@ -82,6 +82,12 @@ impl Domains {
         &self.columns[key.0 as usize].domain_of_row
     }
 
+    /// The label key; `None` where every node is its own domain.
+    #[must_use]
+    pub fn label_key(&self, key: KeyId) -> Option<Symbol> {
+        self.columns[key.0 as usize].key
+    }
+
     /// The domain of a label value.
     #[must_use]
     pub fn of_value(&self, key: KeyId, value: Symbol) -> Option<u32> {

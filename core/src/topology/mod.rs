@@ -21,13 +21,13 @@ use rustc_hash::FxHashMap;
 
 use crate::class::affinity::AffinityTerm;
 use crate::class::{ClassTable, PodClass};
-use crate::ids::{ClassId, LabelSetId, Symbol};
+use crate::ids::{ClassId, LabelSetId, PodUid, Symbol};
 use crate::interner::Vocabulary;
 use crate::pods::PodTable;
 use crate::snapshot::NodeSnapshot;
 use affinity::AffinityState;
 use counter::{Candidate, Counter, CounterId, Role, Rule, Share};
-use domains::{Domains, EACH_NODE, KeyId};
+use domains::{Domains, EACH_NODE, KeyId, NO_DOMAIN};
 use spread::SpreadState;
 
 /// How counts come about. Decisions are the same either way.
@@ -149,6 +149,30 @@ impl Topology {
     #[must_use]
     pub fn spoken_of(&self, class: ClassId) -> &[(Role, CounterId)] {
         &self.classes[class.index()].spoken_of
+    }
+
+    /// The first pods that a counter counts, in a domain or in all, by row. Slow: for a reader.
+    pub(crate) fn pods_counted(
+        &self,
+        counter: &Counter,
+        domain: Option<u32>,
+        placed: Placed<'_>,
+        max: usize,
+    ) -> Vec<PodUid> {
+        let counts = |class: &ClassLinks| {
+            class.placed.iter().any(|link| std::ptr::eq(self.get(link.counter), counter))
+        };
+        let counts: Vec<bool> = self.classes.iter().map(counts).collect();
+        let domains = self.domains.of_rows(counter.key);
+        let is_looked_at =
+            |row: usize| domain.map_or(domains[row] != NO_DOMAIN, |domain| domains[row] == domain);
+        let ids = placed.nodes.columns().id.iter().enumerate().filter(|&(row, _)| is_looked_at(row));
+        ids.flat_map(|(_, &node)| placed.pods.on_node(node))
+            .map(|pod| placed.pods.get(pod))
+            .filter(|pod| counts[pod.class.index()])
+            .map(|pod| pod.uid)
+            .take(max)
+            .collect()
     }
 
     /// Links a class that was just compiled.

@@ -108,11 +108,11 @@ fn rejected_row(node: &NodeReport) -> Markup {
         tr {
             th scope="row" { span.code { (node.name) } }
             td { (first.map_or("", |first| &first.plugin)) }
-            td.reason { @if let Some(first) = first { (first.reasons.join(", ")) } }
+            td.reason { @if let Some(first) = first { (first.with_details()) } }
             td { @if let Some(first) = first { (helps(first.code)) } }
             td.reason {
                 @for (at, rejection) in also.iter().enumerate() {
-                    @if at > 0 { "; " } (rejection.plugin) ": " (rejection.reasons.join(", "))
+                    @if at > 0 { "; " } (rejection.plugin) ": " (rejection.with_details())
                 }
             }
         }
@@ -147,9 +147,10 @@ fn rest(total: usize) -> Markup {
 }
 
 fn chip(report: &Report, node: &NodeReport) -> Markup {
-    let winner = report.chosen.as_ref();
+    let winner = report.winner();
+    let chosen = if report.chosen.is_some() { "chosen" } else { "best" };
     html! {
-        @if winner.is_some_and(|winner| winner.node == node.name) { " " span.chip.good { "chosen" } }
+        @if winner.is_some_and(|winner| winner.node == node.name) { " " span.chip.good { (chosen) } }
         @else if winner.is_some_and(|winner| node.total == Some(winner.total)) { " " span.chip { "tied" } }
     }
 }
@@ -192,7 +193,7 @@ pub(super) fn data(report: &Report) -> Markup {
         .iter()
         .map(|node| {
             let said = |rejection: &schedlab_workloads::explain::RejectionReport, texts: &mut Texts| {
-                json!([texts.id(&rejection.plugin), texts.id(&rejection.reasons.join(", "))])
+                json!([texts.id(&rejection.plugin), texts.id(&rejection.with_details())])
             };
             let first = node.rejections.first();
             let helps = first.map_or("", |first| helps(first.code));
@@ -201,7 +202,8 @@ pub(super) fn data(report: &Report) -> Markup {
             json!([node.name, helps, all])
         })
         .collect();
-    let chosen = report.chosen.as_ref().map(|winner| json!([winner.node, winner.total]));
+    let word = if report.chosen.is_some() { "chosen" } else { "best" };
+    let chosen = report.winner().map(|winner| json!([winner.node, winner.total, word]));
     let document = json!({
         "pageRows": PAGE_ROWS,
         "chosen": chosen,

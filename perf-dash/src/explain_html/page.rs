@@ -1,7 +1,7 @@
 //! The frame of the page, and the answer in short.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use schedlab_workloads::explain::{NodeReport, Report, Winner};
+use schedlab_workloads::explain::{NodeReport, RejectedGroup, Report, Verdict, Winner};
 
 use super::nodes;
 use crate::format::thousands;
@@ -12,6 +12,8 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// Names listed before the rest is counted.
 const NAMES_MAX: usize = 8;
+/// Domains of a spread constraint listed before the rest is counted.
+const DOMAINS_MAX: usize = 24;
 
 pub(super) fn page(report: &Report) -> Markup {
     let pod = &report.pod;
@@ -36,8 +38,9 @@ pub(super) fn page(report: &Report) -> Markup {
                     (headline(report))
                     (banners(report))
                     (facts(report))
-                    @if let Some(winner) = &report.chosen { (lead(report, winner)) }
+                    @if let Some(winner) = report.winner() { (lead(report, winner)) }
                     (rejected_groups(report))
+                    (topology_spread(report))
                     (nodes::feasible(report))
                     (nodes::rejected(report))
                 }
@@ -56,12 +59,30 @@ pub(super) fn count(value: usize) -> String {
 fn headline(report: &Report) -> Markup {
     let pod = html! { span.code { (report.pod.namespace) "/" wbr; (report.pod.name) } };
     html! {
-        @match &report.chosen {
-            Some(winner) => {
+        @match (&report.other_scheduler, report.winner()) {
+            (Some(other), _) => {
+                h1 { (pod) " is not ours" }
+                p.ends {
+                    "Nothing is chosen: spec.schedulerName is " span.code { (other.scheduler_name) }
+                    ", and the profiles here are " span.code { (other.profiles.join(", ")) }
+                    ". The pod stays pending until a scheduler of that name takes it."
+                }
+            }
+            (None, Some(winner)) if report.verdict == Verdict::Unsure => {
+                h1 { (pod) ": unsure" }
+                p.ends {
+                    "Without regard to "
+                    @for (at, ignored) in report.ignored_fields.iter().enumerate() {
+                        @if at > 0 { ", " } span.code { (ignored.field) }
+                    }
+                    " it would go to " span.code { (winner.node) } ". " (margin(report, winner))
+                }
+            }
+            (None, Some(winner)) => {
                 h1 { (pod) " goes to " span.code { (winner.node) } }
                 p.ends { (margin(report, winner)) }
             }
-            None => {
+            (None, None) => {
                 h1 { (pod) " fits nowhere" }
                 p.ends { (report.message.as_deref().unwrap_or_default()) }
             }
@@ -86,7 +107,19 @@ fn margin(report: &Report, winner: &Winner) -> String {
 }
 
 fn banners(report: &Report) -> Markup {
+    let matters = report.ignored_kinds.iter().filter(|ignored| ignored.matters);
     html! {
+        @for ignored in &report.ignored_fields {
+            p.banner.warn role="status" {
+                strong { span.code { (ignored.field) } " has no say here. " } (ignored.why) "."
+            }
+        }
+        @for ignored in matters {
+            p.banner.warn role="status" {
+                strong { (count(ignored.count)) " " (ignored.kind) " had no say. " } (ignored.why) "."
+            }
+        }
+        @for warning in &report.warnings { p.banner.warn role="status" { (warning) "." } }
         @if let Some(held) = &report.held_back {
             p.banner role="status" {
                 strong { "Held back by " (held.plugin) ". " } (held.message)
@@ -227,7 +260,7 @@ fn rejected_groups(report: &Report) -> Markup {
                                     td.share aria-hidden="true" {
                                         span.meter { span style={ "width:" (group.nodes * 100 / most) "%" } {} }
                                     }
-                                    td.reason { (group.reason) }
+                                    td.reason { (group.reason) (group_details(group)) }
                                     td {
                                         @match group.nodes - group.unresolvable {
                                             0 => "no",
@@ -245,7 +278,73 @@ fn rejected_groups(report: &Report) -> Markup {
     }
 }
 
+/// The facts behind a group, with the number of nodes they hold for.
+fn group_details(group: &RejectedGroup) -> Markup {
+    html! {
+        @if !group.details.is_empty() {
+            ul.details {
+                @for detail in &group.details {
+                    li { (detail.text) @if group.nodes > 1 { " " span.muted { "on " (count(detail.nodes)) } } }
+                }
+                @if group.details_left_out > 0 {
+                    li.muted { (count(group.details_left_out)) " more of that kind, in the list below" }
+                }
+            }
+        }
+    }
+}
+
+/// Matching pods by domain for each hard constraint.
+fn topology_spread(report: &Report) -> Markup {
+    html! {
+        @for constraint in &report.topology_spread {
+            section {
+                h2 { "Topology spread by " span.code { (constraint.topology_key) } }
+                p.note {
+                    "maxSkew " (constraint.max_skew) ", lowest count " (constraint.min) "."
+                    @if !constraint.counts_itself { " The pod itself does not match." }
+                }
+                div.wide tabindex="0" role="region" aria-label="Matching pods by domain" {
+                    table.plain {
+                        caption.sr { "Matching pods and nodes by domain" }
+                        thead {
+                            tr {
+                                th scope="col" { "Domain" }
+                                th.number scope="col" { "Matching pods" }
+                                th.number scope="col" { "Nodes" }
+                                th.number scope="col" { "Skew with the pod" }
+                            }
+                        }
+                        tbody {
+                            @for domain in constraint.domains.iter().take(DOMAINS_MAX) {
+                                @let skew = domain.count + i64::from(constraint.counts_itself) - constraint.min;
+                                tr {
+                                    th scope="row" { span.code { (domain.domain) } }
+                                    td.number { (domain.count) }
+                                    td.number { (count(domain.nodes)) }
+                                    td.number {
+                                        (skew) @if skew > constraint.max_skew { " " span.chip.bad { "too high" } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if constraint.domains.len() > DOMAINS_MAX {
+                    p.note { "The " (DOMAINS_MAX) " emptiest of " (count(constraint.domains.len())) " domains." }
+                }
+            }
+        }
+    }
+}
+
 fn footer(report: &Report) -> Markup {
+    let unused: Vec<String> = report
+        .ignored_kinds
+        .iter()
+        .filter(|ignored| !ignored.matters)
+        .map(|ignored| format!("{} {} ({})", count(ignored.count), ignored.kind, ignored.why))
+        .collect();
     let silent = report
         .skipped_filters
         .iter()
@@ -255,6 +354,7 @@ fn footer(report: &Report) -> Markup {
         .collect::<Vec<_>>();
     html! {
         footer.end {
+            @if !unused.is_empty() { p { "Not used: " (unused.join(", ")) "." } }
             @if !silent.is_empty() { p { "Nothing to say about this pod: " (silent.join(", ")) "." } }
             p {
                 "Verdicts and scores come from the same plugins that decide. A score in the table is scaled "

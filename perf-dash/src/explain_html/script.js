@@ -103,7 +103,7 @@
   const chip = (row) => {
     if (!data.chosen || row[1] !== data.chosen[1]) return [];
     const isChosen = row[0] === data.chosen[0];
-    return [" ", make("span", isChosen ? "chip good" : "chip", isChosen ? "chosen" : "tied")];
+    return [" ", make("span", isChosen ? "chip good" : "chip", isChosen ? data.chosen[2] : "tied")];
   };
   const feasible = attach(byId("feasible"), data.feasible, {
     keys: (row, index) => (index < 2 ? row[index] : row[raw ? 3 : 2][index - 2]),

@@ -1,5 +1,6 @@
 use schedlab_workloads::explain::{
-    Difference, NodeReport, PodFacts, RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn, Winner,
+    DetailCount, Difference, DomainCount, IgnoredField, IgnoredKind, NodeReport, OtherScheduler, PodFacts,
+    RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn, SpreadReport, Verdict, Winner,
 };
 
 use super::render_explain_html;
@@ -24,6 +25,13 @@ fn report(nodes: Vec<NodeReport>) -> Report {
         node_count: nodes.len(),
         feasible_count: nodes.iter().filter(|node| node.feasible).count(),
         feasible_wanted: 100,
+        verdict: Verdict::Chosen,
+        warnings: Vec::new(),
+        ignored_fields: Vec::new(),
+        ignored_kinds: Vec::new(),
+        other_scheduler: None,
+        chosen_if_ignored: None,
+        topology_spread: Vec::new(),
         held_back: None,
         rejected_as_a_whole: None,
         message: None,
@@ -44,6 +52,8 @@ fn report(nodes: Vec<NodeReport>) -> Report {
             reason: "node(s) had </script> in a taint".to_owned(),
             nodes: 1,
             unresolvable: 1,
+            details: vec![DetailCount { text: "gpu=a100:NoSchedule".to_owned(), nodes: 1 }],
+            details_left_out: 0,
         }],
         filters: vec!["TaintToleration".to_owned()],
         skipped_filters: vec!["NodePorts".to_owned()],
@@ -59,6 +69,7 @@ fn small() -> Report {
             plugin: "TaintToleration".to_owned(),
             code: "UnschedulableAndUnresolvable",
             reasons: vec!["node(s) had </script> in a taint".to_owned()],
+            details: Vec::new(),
         }],
         feasible: false,
         total: None,
@@ -97,4 +108,55 @@ fn a_large_cluster_keeps_one_page_of_rows_in_the_document() {
     let rows = page.matches("<tr").count();
     assert!(rows < 150, "{rows} rows");
     assert!(page.len() < 1 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn a_field_that_is_ignored_makes_the_page_unsure() {
+    let mut report = small();
+    report.verdict = Verdict::Unsure;
+    report.chosen_if_ignored = report.chosen.take();
+    report.ignored_fields = vec![IgnoredField { field: "spec.resourceClaims".to_owned(), why: "not built" }];
+    let page = render_explain_html(&report);
+    assert!(page.contains(": unsure</h1>"), "the heading claims a choice");
+    assert!(!page.contains("goes to"));
+    assert!(page.contains("spec.resourceClaims</span> has no say here."));
+}
+
+#[test]
+fn the_page_names_facts_domains_and_what_was_not_used() {
+    let mut report = small();
+    report.topology_spread = vec![SpreadReport {
+        topology_key: "zone".to_owned(),
+        max_skew: 1,
+        min: 0,
+        counts_itself: true,
+        domains: vec![
+            DomainCount { domain: "east".to_owned(), count: 0, nodes: 2 },
+            DomainCount { domain: "west".to_owned(), count: 3, nodes: 1 },
+        ],
+    }];
+    let kind = |kind: &str, matters| IgnoredKind {
+        kind: kind.to_owned(),
+        api_version: "v1".to_owned(),
+        count: 4,
+        why: "a reason",
+        matters,
+    };
+    report.ignored_kinds = vec![kind("ResourceClaim", true), kind("ConfigMap", false)];
+    let page = render_explain_html(&report);
+    for part in ["gpu=a100:NoSchedule", "4 ResourceClaim had no say.", "Not used: 4 ConfigMap (a reason)"] {
+        assert!(page.contains(part), "no {part:?}");
+    }
+    assert_eq!(page.matches("too high").count(), 1, "only west is beyond maxSkew");
+}
+
+#[test]
+fn a_pod_of_another_scheduler_has_no_nodes() {
+    let mut report = report(Vec::new());
+    report.verdict = Verdict::OtherScheduler;
+    report.chosen = None;
+    let profiles = vec!["default-scheduler".to_owned()];
+    report.other_scheduler = Some(OtherScheduler { scheduler_name: "volcano".to_owned(), profiles });
+    let page = render_explain_html(&report);
+    assert!(page.contains("is not ours") && page.contains("volcano"));
 }

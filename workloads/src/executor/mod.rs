@@ -56,6 +56,7 @@ pub use error::{ExecuteError, OpError};
 pub(crate) use objects::quote_quantities;
 pub use outcome::{Collected, Ending, Outcome};
 pub(crate) use prefix::run_until;
+pub(crate) use scheduler::read_config;
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use schedlab_cluster::api::{Api, ObjectKey, PodFilter, Watch, WatchEvent};
 
 use super::error::{ExecuteError, OpError};
 use super::outcome::Ending;
-use super::scheduler::Setup;
+use super::scheduler::{Setup, read_config};
 use super::{Control, Executor, RunSettings};
 use crate::ops::{Completion, CreatePods, Opcode};
 use crate::resolve::ResolvedWorkload;
@@ -36,7 +36,9 @@ pub(crate) fn run_until<'a>(
     settings: RunSettings,
     control: Control<'a>,
 ) -> Result<Stopped<'a>, ExecuteError> {
-    let mut executor = Executor::start(settings, control, &Setup::default())?;
+    let config = workload.scheduler_config.as_ref().map(read_config).transpose()?;
+    let setup = Setup { config: config.as_ref(), ..Setup::default() };
+    let mut executor = Executor::start(settings, control, &setup)?;
     let cluster = Arc::clone(&executor.cluster);
     let at = |index, error: OpError| {
         ExecuteError::at(

@@ -27,7 +27,7 @@ use crate::scheduler_config::{ConfigError, ConfigWatch, POLL, Reloaded, Schedule
 /// kube-scheduler's `parallelism` when nobody sets it.
 const DEFAULT_PARALLELISM: usize = 16;
 
-pub(super) fn read_config(file: &SchedulerConfigFile) -> Result<SchedulerConfig, ConfigError> {
+pub(crate) fn read_config(file: &SchedulerConfigFile) -> Result<SchedulerConfig, ConfigError> {
     Ok(SchedulerConfig::parse(&file.path.display().to_string(), &file.text)?)
 }
 

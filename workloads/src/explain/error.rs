@@ -110,6 +110,9 @@ pub enum ExplainError {
         /// Why not.
         why: String,
     },
+    /// The scheduler's configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] crate::scheduler_config::ConfigError),
     /// An op failed.
     #[error(transparent)]
     Execute(#[from] ExecuteError),

@@ -10,6 +10,7 @@ use schedlab_cluster::convert::lift_execution_affinity;
 use serde_json::Value;
 
 use super::error::ExplainError;
+use super::ignored::{IgnoredField, ignored_fields as ignored_fields_of};
 use crate::executor::quote_quantities;
 use crate::yaml::{SyntaxError, with_hint};
 
@@ -20,6 +21,19 @@ pub struct Manifest {
     pub path: PathBuf,
     /// The object.
     pub object: Object,
+    /// Of a pod: fields that no plugin here honours.
+    pub ignored_fields: Vec<IgnoredField>,
+}
+
+/// The pod in question.
+#[derive(Clone, Debug)]
+pub struct AskedPod {
+    /// The file it is from.
+    pub path: PathBuf,
+    /// The pod.
+    pub pod: Pod,
+    /// Fields that no plugin here honours.
+    pub ignored_fields: Vec<IgnoredField>,
 }
 
 /// Reads files, folders of files (`.yaml`, `.yml`, `.json`, also in folders below) and, for `-`,
@@ -32,12 +46,12 @@ pub fn read_manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, ExplainError> 
     let mut manifests: Vec<Manifest> = Vec::new();
     let mut known = BTreeMap::new();
     for path in files {
-        for object in read_objects(&path)? {
+        for Read { object, ignored_fields } in read_objects(&path)? {
             let mut key = object.key();
             if key.kind == "Pod" {
                 key.namespace.get_or_insert_with(|| "default".to_owned());
             }
-            let manifest = Manifest { path: path.clone(), object };
+            let manifest = Manifest { path: path.clone(), object, ignored_fields };
             // Objects whose names are still to be generated are all different.
             match known.get(&key).filter(|_| !key.name.is_empty()) {
                 Some(&at) => manifests[at] = manifest,
@@ -52,15 +66,17 @@ pub fn read_manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, ExplainError> 
 }
 
 /// Reads the one pod of a file. The pod template of a controller (Deployment, Job, ...) will do.
-pub fn read_pod(path: &Path) -> Result<Pod, ExplainError> {
+pub fn read_pod(path: &Path) -> Result<AskedPod, ExplainError> {
     let mut objects = read_objects(path)?;
     let not_one = |found: String| ExplainError::NotOnePod { path: path.to_owned(), found };
     if objects.len() != 1 {
         return Err(not_one(format!("{} objects", objects.len())));
     }
-    let kind = objects[0].kind().to_owned();
-    match objects.remove(0) {
-        Object::Pod(pod) => Ok(*pod),
+    let Read { object, ignored_fields } = objects.remove(0);
+    let kind = object.kind().to_owned();
+    let asked = |pod, ignored_fields| AskedPod { path: path.to_owned(), pod, ignored_fields };
+    match object {
+        Object::Pod(pod) => Ok(asked(*pod, ignored_fields)),
         Object::Other(other) => {
             let spec = other.body.get("spec");
             let template = spec.and_then(|spec| spec.get("template"));
@@ -68,13 +84,14 @@ pub fn read_pod(path: &Path) -> Result<Pod, ExplainError> {
             let template = template.or_else(|| spec?.get("jobTemplate")?.get("spec")?.get("template"));
             let Some(template) = template else { return Err(not_one(format!("a {kind}"))) };
             let mut template = template.clone();
+            let ignored_fields = ignored_fields_of(&template);
             lift(&mut template, path, &format!("{kind}: spec.template"))?;
             let mut pod: Pod = serde_json::from_value(template)
                 .map_err(|error| wrong(path, &format!("{kind}: spec.template"), &error))?;
             let name = other.metadata.name.as_deref().unwrap_or_default();
             pod.metadata.namespace = other.metadata.namespace.clone();
             pod.metadata.generate_name = Some(format!("{name}-"));
-            Ok(pod)
+            Ok(asked(pod, ignored_fields))
         }
         Object::Node(_) => Err(not_one(format!("a {kind}"))),
     }
@@ -111,7 +128,13 @@ fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), ExplainErr
     Ok(())
 }
 
-fn read_objects(path: &Path) -> Result<Vec<Object>, ExplainError> {
+/// An object of a file.
+struct Read {
+    object: Object,
+    ignored_fields: Vec<IgnoredField>,
+}
+
+fn read_objects(path: &Path) -> Result<Vec<Read>, ExplainError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().read_to_string(&mut text).map(|_| ())
@@ -158,12 +181,7 @@ fn parse(text: &str) -> Result<Vec<Value>, SyntaxError> {
 }
 
 /// An object, or the items of a list.
-fn flatten(
-    mut value: Value,
-    place: &str,
-    path: &Path,
-    objects: &mut Vec<Object>,
-) -> Result<(), ExplainError> {
+fn flatten(mut value: Value, place: &str, path: &Path, objects: &mut Vec<Read>) -> Result<(), ExplainError> {
     if value.is_null() {
         return Ok(());
     }
@@ -196,10 +214,13 @@ fn flatten(
     let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
     let place = format!("{place} ({kind} {name})");
     quote_quantities(&mut value);
+    let mut ignored_fields = Vec::new();
     if kind == "Pod" {
+        ignored_fields = ignored_fields_of(&value);
         lift(&mut value, path, &place)?;
     }
-    objects.push(Object::from_json(value).map_err(|error| wrong(path, &place, &error))?);
+    let object = Object::from_json(value).map_err(|error| wrong(path, &place, &error))?;
+    objects.push(Read { object, ignored_fields });
     Ok(())
 }
 

@@ -8,20 +8,25 @@
 //! Nothing is decided here: the engine's own `explain` is asked, and plugins appear by the names
 //! that the profile gives them.
 
+mod amount;
+mod detail;
 mod error;
+mod ignored;
 mod manifests;
 mod report;
 mod subject;
 mod view;
 mod workload;
 
+pub use detail::{DetailCount, DetailReport, DomainCount, Fact, SpreadReport};
 pub use error::ExplainError;
-pub use manifests::{Manifest, read_manifests, read_pod};
+pub use ignored::{IgnoredField, IgnoredKind};
+pub use manifests::{AskedPod, Manifest, read_manifests, read_pod};
 pub use report::{
-    Difference, HeldBack, NodeReport, PodFacts, RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn,
-    WholeRejection, Winner,
+    Difference, HeldBack, NodeReport, OtherScheduler, PodFacts, RejectedGroup, RejectionReport, Report,
+    SCHEMA, ScoreColumn, Verdict, WholeRejection, Winner,
 };
-pub use subject::Subject;
+pub use subject::{LeftOut, Setup, Subject};
 pub use view::{Order, View};
 pub use workload::{Workload, from_workload};
 

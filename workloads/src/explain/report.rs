@@ -14,6 +14,11 @@ use schedlab_core::scheduler::Scheduler;
 use schedlab_core::world::World;
 use serde::Serialize;
 
+use super::amount::quantity;
+use super::detail::{DetailCount, DetailReport, GroupDetails, PodNamer, SpreadReport, spread_reports};
+use super::ignored::{IgnoredField, IgnoredKind};
+use super::subject::LeftOut;
+
 /// The name and version of the document.
 pub const SCHEMA: &str = "schedlab-explain/v1";
 
@@ -33,6 +38,20 @@ pub struct Report {
     /// After so many feasible nodes kube-scheduler stops looking, with its default settings.
     /// Here all nodes are looked at.
     pub feasible_wanted: usize,
+    /// What came out.
+    pub verdict: Verdict,
+    /// What the answer does not take into account and should, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Fields of the pod that kube-scheduler reads and no plugin here does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored_fields: Vec<IgnoredField>,
+    /// Objects that had no say, by kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored_kinds: Vec<IgnoredKind>,
+    /// The pod belongs to another scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_scheduler: Option<OtherScheduler>,
     /// Why the pod is not even tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_back: Option<HeldBack>,
@@ -45,6 +64,12 @@ pub struct Report {
     /// The first node with the highest total, and what it won by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Winner>,
+    /// What would be chosen if the fields that are ignored had no say; then there is no `chosen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_if_ignored: Option<Winner>,
+    /// The pod's hard topology spread constraints, with the counts of their domains.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub topology_spread: Vec<SpreadReport>,
     /// Nodes by the plugin that rejected them first and its reason, most nodes first.
     pub rejected_first: Vec<RejectedGroup>,
     /// Filters that took part, in order.
@@ -57,6 +82,31 @@ pub struct Report {
     pub skipped_scores: Vec<String>,
     /// The nodes, in the scheduler's order.
     pub nodes: Vec<NodeReport>,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A node is chosen.
+    Chosen,
+    /// No node is feasible.
+    FitsNowhere,
+    /// A node would be chosen, but for fields of the pod that no plugin here honours.
+    Unsure,
+    /// The pod is kept out of the queue; what is chosen is what would be without that.
+    HeldBack,
+    /// No profile takes the pod.
+    OtherScheduler,
+}
+
+/// The pod names a scheduler that is none of the profiles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OtherScheduler {
+    /// `spec.schedulerName`.
+    pub scheduler_name: String,
+    /// The names of the profiles.
+    pub profiles: Vec<String>,
 }
 
 /// What the reader should know about the pod.
@@ -138,6 +188,17 @@ pub struct RejectedGroup {
     pub nodes: usize,
     /// How many of them eviction cannot help.
     pub unresolvable: usize,
+    /// The facts behind it, most frequent first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<DetailCount>,
+    /// Distinct facts beyond those.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub details_left_out: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(value: &usize) -> bool {
+    *value == 0
 }
 
 /// A score that took part.
@@ -177,8 +238,24 @@ pub struct RejectionReport {
     pub plugin: String,
     /// The code.
     pub code: &'static str,
-    /// Why.
+    /// Why, in upstream's words.
     pub reasons: Vec<String>,
+    /// What that rests on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<DetailReport>,
+}
+
+impl RejectionReport {
+    /// The reasons, with the facts behind them.
+    #[must_use]
+    pub fn with_details(&self) -> String {
+        let reasons = self.reasons.join(", ");
+        if self.details.is_empty() {
+            return reasons;
+        }
+        let details: Vec<&str> = self.details.iter().map(|detail| detail.text.as_str()).collect();
+        format!("{reasons}: {}", details.join("; "))
+    }
 }
 
 impl PodFacts {
@@ -203,51 +280,113 @@ impl PodFacts {
             bound_to,
             scheduler_name: input.scheduler_name.clone(),
             priority: input.priority,
-            requests: requests.into_iter().map(|(name, amount)| (name, readable(amount))).collect(),
+            requests: requests.into_iter().map(|(name, amount)| (name, quantity(amount))).collect(),
         }
     }
 }
 
-/// Whole numbers of binary units as such: `4Gi`, not `4294967296`.
-fn readable(amount: Quantity) -> String {
-    const UNITS: [(&str, i64); 4] = [("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
-    let value = amount.value();
-    let is_whole = Quantity::parse(&value.to_string()) == Ok(amount);
-    let unit = UNITS.iter().find(|(_, size)| is_whole && value != 0 && value % size == 0);
-    unit.map_or_else(|| amount.to_string(), |(name, size)| format!("{}{name}", value / size))
+/// All that a report is made from, beside the scheduler.
+pub(super) struct Question<'a> {
+    pub(super) class: ClassId,
+    pub(super) pod: &'a PodFacts,
+    pub(super) source: &'a str,
+    pub(super) left_out: &'a LeftOut,
+    pub(super) name_of: PodNamer<'a>,
 }
 
 impl Report {
-    pub(super) fn make(scheduler: &mut Scheduler, class: ClassId, pod: PodFacts, source: &str) -> Report {
-        let (world, profile) = scheduler.parts();
-        let explanation = explain(world, profile, class);
-        let node_count = world.nodes().node_count();
+    pub(super) fn make(scheduler: &mut Scheduler, question: &Question<'_>) -> Report {
+        let profiles: Vec<String> =
+            scheduler.profiles().map(|profile| profile.scheduler_name.clone()).collect();
+        match scheduler.parts_of(&question.pod.scheduler_name) {
+            Some((world, profile)) => Report::of_profile(world, profile, question),
+            None => Report::of_other_scheduler(scheduler.world(), question, profiles),
+        }
+    }
+
+    /// What is known without asking a plugin.
+    fn unanswered(world: &World, question: &Question<'_>) -> Report {
+        let left_out = question.left_out.clone();
+        Report {
+            schema: SCHEMA,
+            source: question.source.to_owned(),
+            pod: question.pod.clone(),
+            node_count: world.nodes().node_count(),
+            feasible_count: 0,
+            feasible_wanted: 0,
+            verdict: Verdict::FitsNowhere,
+            warnings: left_out.warnings,
+            ignored_fields: left_out.fields,
+            ignored_kinds: left_out.kinds,
+            other_scheduler: None,
+            held_back: None,
+            rejected_as_a_whole: None,
+            message: None,
+            chosen: None,
+            chosen_if_ignored: None,
+            topology_spread: Vec::new(),
+            rejected_first: Vec::new(),
+            filters: Vec::new(),
+            skipped_filters: Vec::new(),
+            scores: Vec::new(),
+            skipped_scores: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    fn of_other_scheduler(world: &World, question: &Question<'_>, profiles: Vec<String>) -> Report {
+        let scheduler_name = question.pod.scheduler_name.clone();
+        Report {
+            verdict: Verdict::OtherScheduler,
+            other_scheduler: Some(OtherScheduler { scheduler_name, profiles }),
+            ..Report::unanswered(world, question)
+        }
+    }
+
+    fn of_profile(world: &mut World, profile: &Profile, question: &Question<'_>) -> Report {
+        let explanation = explain(world, profile, question.class);
         let columns = score_columns(profile, &explanation);
-        let nodes = node_reports(world, &explanation, &columns);
+        let nodes = node_reports(world, &explanation, &columns, question.name_of);
         let names = |plugins: &[PluginIndex]| -> Vec<String> {
             plugins.iter().map(|&plugin| profile.name(plugin).to_owned()).collect()
         };
         let is_run = |plugin: &&PluginIndex| !explanation.plan.skipped_filters.contains(plugin);
         let filters: Vec<PluginIndex> = profile.filters().iter().filter(is_run).copied().collect();
-        let chosen = explanation.chosen.map(|row| winner(&nodes, &columns_of(profile, &columns), row));
+        let winner = explanation.chosen.map(|row| winner(&nodes, &columns_of(profile, &columns), row));
+        let held_back = held_back(world, profile, question.class);
+        let verdict = match (&winner, &held_back) {
+            (None, _) => Verdict::FitsNowhere,
+            (Some(_), _) if !question.left_out.fields.is_empty() => Verdict::Unsure,
+            (Some(_), Some(_)) => Verdict::HeldBack,
+            (Some(_), None) => Verdict::Chosen,
+        };
+        let (chosen, chosen_if_ignored) =
+            if verdict == Verdict::Unsure { (None, winner) } else { (winner, None) };
+        let node_count = world.nodes().node_count();
         Report {
-            schema: SCHEMA,
-            source: source.to_owned(),
-            node_count,
             feasible_count: nodes.iter().filter(|node| node.feasible).count(),
             feasible_wanted: feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count),
-            held_back: held_back(world, profile, class),
+            verdict,
+            held_back,
             rejected_as_a_whole: whole_rejection(world, &explanation),
             message: explanation.chosen.is_none().then(|| message(world, &explanation)),
             chosen,
+            chosen_if_ignored,
+            topology_spread: spread_reports(world, question.class),
             rejected_first: rejected_first(&nodes),
             filters: names(&filters),
             skipped_filters: names(&explanation.plan.skipped_filters),
             scores: columns_of(profile, &columns),
             skipped_scores: names(&explanation.plan.skipped_scores),
             nodes,
-            pod,
+            ..Report::unanswered(world, question)
         }
+    }
+
+    /// The best node, whether or not fields are ignored: [`Report::verdict`] says how sure that is.
+    #[must_use]
+    pub fn winner(&self) -> Option<&Winner> {
+        self.chosen.as_ref().or(self.chosen_if_ignored.as_ref())
     }
 
     /// Names of all plugins that filter, whether they had something to say or not.
@@ -269,7 +408,12 @@ fn columns_of(profile: &Profile, columns: &[(PluginIndex, i64)]) -> Vec<ScoreCol
         .collect()
 }
 
-fn node_reports(world: &World, explanation: &Explanation, columns: &[(PluginIndex, i64)]) -> Vec<NodeReport> {
+fn node_reports(
+    world: &World,
+    explanation: &Explanation,
+    columns: &[(PluginIndex, i64)],
+    name_of: PodNamer<'_>,
+) -> Vec<NodeReport> {
     let ids = &world.nodes().columns().id;
     explanation
         .nodes
@@ -288,13 +432,13 @@ fn node_reports(world: &World, explanation: &Explanation, columns: &[(PluginInde
                 total: feasible.then_some(node.total),
                 weighted: of(|score| score.weighted),
                 raw: of(|score| score.raw),
-                rejections: rejections(world, node),
+                rejections: rejections(world, node, name_of),
             }
         })
         .collect()
 }
 
-fn rejections(world: &World, node: &NodeExplanation) -> Vec<RejectionReport> {
+fn rejections(world: &World, node: &NodeExplanation, name_of: PodNamer<'_>) -> Vec<RejectionReport> {
     node.rejections
         .iter()
         .map(|rejection| RejectionReport {
@@ -304,6 +448,11 @@ fn rejections(world: &World, node: &NodeExplanation) -> Vec<RejectionReport> {
                 .reasons
                 .iter()
                 .map(|reason| reason.text(&world.vocabulary).into_owned())
+                .collect(),
+            details: rejection
+                .details
+                .iter()
+                .map(|detail| DetailReport::of(detail, world, name_of))
                 .collect(),
         })
         .collect()
@@ -370,22 +519,35 @@ fn winner(nodes: &[NodeReport], columns: &[ScoreColumn], row: usize) -> Winner {
     }
 }
 
+#[derive(Default)]
+struct Group<'a> {
+    nodes: usize,
+    unresolvable: usize,
+    details: GroupDetails<'a>,
+}
+
 fn rejected_first(nodes: &[NodeReport]) -> Vec<RejectedGroup> {
-    let mut groups: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
     for first in nodes.iter().filter_map(|node| node.rejections.first()) {
         for reason in &first.reasons {
-            let (count, unresolvable) = groups.entry((&first.plugin, reason)).or_default();
-            *count += 1;
-            *unresolvable += usize::from(first.code == "UnschedulableAndUnresolvable");
+            let group = groups.entry((&first.plugin, reason)).or_default();
+            group.nodes += 1;
+            group.unresolvable += usize::from(first.code == "UnschedulableAndUnresolvable");
+            group.details.count(&first.details, reason);
         }
     }
     let mut groups: Vec<RejectedGroup> = groups
         .into_iter()
-        .map(|((plugin, reason), (nodes, unresolvable))| RejectedGroup {
-            plugin: plugin.to_owned(),
-            reason: reason.to_owned(),
-            nodes,
-            unresolvable,
+        .map(|((plugin, reason), group)| {
+            let (details, details_left_out) = group.details.most_frequent();
+            RejectedGroup {
+                plugin: plugin.to_owned(),
+                reason: reason.to_owned(),
+                nodes: group.nodes,
+                unresolvable: group.unresolvable,
+                details,
+                details_left_out,
+            }
         })
         .collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.nodes));

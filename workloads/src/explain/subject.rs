@@ -10,25 +10,73 @@ use schedlab_cluster::defaults::default_node;
 use schedlab_cluster::runtime::Bridge;
 use schedlab_cluster::{ApiError, EmbeddedCluster};
 use schedlab_core::cycle::engine::EngineSettings;
-use schedlab_core::ids::ClassId;
+use schedlab_core::framework::registry::Registry;
+use schedlab_core::ids::{ClassId, PodUid};
 use schedlab_core::input::PodInput;
 use schedlab_core::scheduler::{FeatureGates, Scheduler};
+use schedlab_core::world::World;
 
 use super::error::ExplainError;
-use super::manifests::Manifest;
-use super::report::{PodFacts, Report};
+use super::ignored::{IgnoredField, IgnoredKind, IgnoredKinds};
+use super::manifests::{AskedPod, Manifest};
+use super::report::{PodFacts, Question, Report};
+use crate::scheduler_config::SchedulerConfig;
 use crate::suggest::closest_of;
 
 /// Time does not pass while a question is answered.
 const NOW_NS: u64 = 0;
 
+/// How a question about manifests is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// What the manifests are called.
+    pub source: &'a str,
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// The scheduler's configuration; the default profile if absent.
+    pub config: Option<&'a SchedulerConfig>,
+    /// The plugins that a configuration may name.
+    pub registry: &'a Registry,
+}
+
+/// What an answer does not take into account.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOut {
+    /// Fields of the pod.
+    pub fields: Vec<IgnoredField>,
+    /// Objects of the cluster.
+    pub kinds: Vec<IgnoredKind>,
+    /// Anything else, in sentences.
+    pub warnings: Vec<String>,
+}
+
 /// A cluster and a pod.
-#[derive(Debug)]
 pub struct Subject {
     scheduler: Scheduler,
+    /// Knows the names of pods.
+    cluster: EmbeddedCluster,
     class: ClassId,
     pod: PodFacts,
     source: String,
+    left_out: LeftOut,
+}
+
+/// A scheduler with the profiles of a configuration, or with the default one.
+pub(super) fn scheduler_of(
+    config: Option<&SchedulerConfig>,
+    registry: &Registry,
+) -> Result<Scheduler, ExplainError> {
+    let Some(config) = config else { return Ok(Scheduler::new(EngineSettings::default(), 0)) };
+    let mut world = World::default();
+    let profiles = config.build(registry, &mut world.vocabulary)?;
+    Ok(Scheduler::with_profiles(world, profiles, EngineSettings::default()))
+}
+
+/// What a configuration has that an answer leaves out.
+pub(super) fn config_warnings(config: Option<&SchedulerConfig>) -> Vec<String> {
+    let count = config.map_or(0, |config| config.extenders.len());
+    let warning = || format!("{count} extender(s) of the scheduler configuration are not asked");
+    (count > 0).then(warning).into_iter().collect()
 }
 
 impl Subject {
@@ -37,8 +85,7 @@ impl Subject {
     pub fn from_manifests(
         mut manifests: Vec<Manifest>,
         wanted: &str,
-        source: &str,
-        gates: FeatureGates,
+        setup: &Setup<'_>,
     ) -> Result<Subject, ExplainError> {
         let (namespace, name) = wanted.split_once('/').unwrap_or(("default", wanted));
         let is_wanted = |manifest: &Manifest| {
@@ -50,18 +97,18 @@ impl Subject {
         let Some(at) = manifests.iter().position(is_wanted) else {
             return Err(pod_not_found(&manifests, wanted));
         };
-        let manifest = manifests.remove(at);
-        let pod = *manifest.object.into_pod().expect("only pods are wanted");
-        Subject::new(manifests, (manifest.path, pod), source, gates)
+        let Manifest { path, object, ignored_fields } = manifests.remove(at);
+        let pod = *object.into_pod().expect("only pods are wanted");
+        Subject::new(manifests, AskedPod { path, pod, ignored_fields }, setup)
     }
 
     /// Asks about a pod that is not in the cluster. One of the same name that is, is left out.
     pub fn new(
         mut manifests: Vec<Manifest>,
-        (path, pod): (std::path::PathBuf, Pod),
-        source: &str,
-        gates: FeatureGates,
+        asked: AskedPod,
+        setup: &Setup<'_>,
     ) -> Result<Subject, ExplainError> {
+        let AskedPod { path, pod, ignored_fields } = asked;
         let namespace_of = |pod: &Pod| pod.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let key = (namespace_of(&pod), pod.metadata.name.clone());
         manifests.retain(|manifest| match &manifest.object {
@@ -70,10 +117,10 @@ impl Subject {
             }
             _ => true,
         });
-        let mut loader = Loader::new(gates);
+        let mut loader = Loader::new(setup)?;
         loader.load(manifests)?;
         if loader.node_count == 0 {
-            return Err(ExplainError::NoNodes { from: source.to_owned() });
+            return Err(ExplainError::NoNodes { from: setup.source.to_owned() });
         }
         let bound_to =
             pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).filter(|node| !node.is_empty());
@@ -82,25 +129,43 @@ impl Subject {
         let (input, namespace) =
             loader.admit(pod).map_err(|(object, source)| ExplainError::Refused { path, object, source })?;
         let pod = PodFacts::of(&input, namespace, name.unwrap_or_default(), bound_to);
-        Ok(Subject::of(loader.scheduler, &input, pod, source))
+        let Loader { scheduler, cluster, ignored, .. } = loader;
+        let left_out = LeftOut {
+            fields: ignored_fields,
+            kinds: ignored.into_list(),
+            warnings: config_warnings(setup.config),
+        };
+        let source = setup.source.to_owned();
+        Ok(Subject::of(Told { scheduler, cluster, source, left_out }, &input, pod))
     }
 
-    pub(super) fn of(
-        mut scheduler: Scheduler,
-        input: &Arc<PodInput>,
-        pod: PodFacts,
-        source: &str,
-    ) -> Subject {
+    pub(super) fn of(told: Told, input: &Arc<PodInput>, pod: PodFacts) -> Subject {
+        let Told { mut scheduler, cluster, source, left_out } = told;
         let class = scheduler.compile(input);
         scheduler.settle();
-        Subject { scheduler, class, pod, source: source.to_owned() }
+        Subject { scheduler, cluster, class, pod, source, left_out }
     }
 
     /// The answer.
     #[must_use]
     pub fn explain(&mut self) -> Report {
-        Report::make(&mut self.scheduler, self.class, self.pod.clone(), &self.source)
+        let Subject { scheduler, cluster, class, pod, source, left_out } = self;
+        let name_of = |uid: PodUid| pod_name(cluster, uid);
+        Report::make(scheduler, &Question { class: *class, pod, source, left_out, name_of: &name_of })
     }
+}
+
+/// A scheduler that was told of a cluster.
+pub(super) struct Told {
+    pub(super) scheduler: Scheduler,
+    pub(super) cluster: EmbeddedCluster,
+    pub(super) source: String,
+    pub(super) left_out: LeftOut,
+}
+
+fn pod_name(cluster: &EmbeddedCluster, uid: PodUid) -> String {
+    let Some(row) = cluster.pod_row(uid) else { return "a pod that is gone".to_owned() };
+    format!("{}/{}", cluster.namespace_name(row.namespace), cluster.pod_name(row.name))
 }
 
 fn pod_not_found(manifests: &[Manifest], wanted: &str) -> ExplainError {
@@ -131,28 +196,30 @@ struct Loader {
     scheduler: Scheduler,
     bridge: Bridge,
     node_count: usize,
+    ignored: IgnoredKinds,
 }
 
 impl Loader {
     /// Of the gates, those that change what the API keeps of a pod matter: no pod waits here, and
     /// no call is made.
-    fn new(gates: FeatureGates) -> Loader {
+    fn new(setup: &Setup<'_>) -> Result<Loader, ExplainError> {
         let cluster = EmbeddedCluster::new(Arc::new(|| NOW_NS));
-        if gates.node_affinity_required_during_execution {
+        if setup.gates.node_affinity_required_during_execution {
             cluster.keep_execution_affinity();
         }
-        Loader {
+        Ok(Loader {
             cluster,
-            scheduler: Scheduler::new(EngineSettings::default(), 0),
+            scheduler: scheduler_of(setup.config, setup.registry)?,
             bridge: Bridge::default(),
             node_count: 0,
-        }
+            ignored: IgnoredKinds::default(),
+        })
     }
 
     fn load(&mut self, manifests: Vec<Manifest>) -> Result<(), ExplainError> {
         let mut watch = self.cluster.watch(self.cluster.resource_version())?;
         let mut pods = Vec::new();
-        for Manifest { path, object } in manifests {
+        for Manifest { path, object, .. } in manifests {
             let label = label(&object);
             let refused = |source| ExplainError::Refused { path: path.clone(), object: label, source };
             match object {
@@ -189,6 +256,9 @@ impl Loader {
     }
 
     fn other(&mut self, mut other: GenericObject) -> Result<(), ApiError> {
+        if !self.ignored.is_read(&other) {
+            return Ok(());
+        }
         match other.kind.as_str() {
             // Pods are checked against these on their way in.
             "Namespace" | "PriorityClass" => {
@@ -198,8 +268,6 @@ impl Loader {
                 other.body.remove("status");
                 created(self.cluster.create(Object::Other(Box::new(other))))
             }
-            // What scheduling never reads, and what exports are full of.
-            "Event" | "Secret" | "ConfigMap" | "Lease" => Ok(()),
             _ => {
                 self.tell(WatchedObject::Other(Arc::new(other)));
                 Ok(())
@@ -215,6 +283,7 @@ impl Loader {
     fn pod(&mut self, mut pod: Pod) -> Result<(), ApiError> {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         if matches!(phase, Some("Succeeded" | "Failed")) {
+            self.ignored.finished_pod();
             return Ok(());
         }
         let namespace = self.prepare(&mut pod)?;

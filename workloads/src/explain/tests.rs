@@ -6,9 +6,15 @@ use schedlab_core::scheduler::FeatureGates;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::lab_plugins;
+
+mod details;
+mod left_out;
 
 fn manifest(value: Value) -> Manifest {
-    Manifest { path: PathBuf::from("cluster.yaml"), object: Object::from_json(value).unwrap() }
+    let ignored_fields = ignored::ignored_fields(&value);
+    let object = Object::from_json(value).unwrap();
+    Manifest { path: PathBuf::from("cluster.yaml"), object, ignored_fields }
 }
 
 fn node(name: &str, cpu: &str) -> Manifest {
@@ -31,7 +37,9 @@ fn report(manifests: Vec<Manifest>) -> Report {
 }
 
 fn report_with(manifests: Vec<Manifest>, gates: FeatureGates) -> Report {
-    Subject::from_manifests(manifests, "web", "cluster.yaml", gates).unwrap().explain()
+    let registry = lab_plugins::registry();
+    let setup = Setup { source: "cluster.yaml", gates, config: None, registry: &registry };
+    Subject::from_manifests(manifests, "web", &setup).unwrap().explain()
 }
 
 #[test]

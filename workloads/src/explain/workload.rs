@@ -1,17 +1,14 @@
 //! The cluster of a scheduler_perf workload at the moment before an op creates its pods.
 
-use std::path::PathBuf;
-
-use k8s_openapi::api::core::v1::Pod;
+use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, EventKind, WatchedObject};
 use schedlab_cluster::runtime::Bridge;
-use schedlab_core::cycle::engine::EngineSettings;
-use schedlab_core::scheduler::Scheduler;
 
 use super::error::ExplainError;
+use super::manifests::AskedPod;
 use super::report::PodFacts;
-use super::subject::Subject;
-use crate::executor::{Control, Ending, RunSettings, run_until};
+use super::subject::{LeftOut, Subject, Told, config_warnings, scheduler_of};
+use crate::executor::{Control, Ending, RunSettings, read_config, run_until};
 use crate::ops::{CreatePods, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
 
@@ -23,7 +20,7 @@ pub struct Workload<'a> {
     /// The op, from 0, before which the question is asked; the measured one if absent.
     pub op: Option<usize>,
     /// The pod, with its file; the first of the op's template if absent.
-    pub pod: Option<(PathBuf, Pod)>,
+    pub pod: Option<AskedPod>,
 }
 
 /// Runs a workload up to an op and asks about the first pod that the op would create.
@@ -42,8 +39,8 @@ pub fn from_workload(
         }
         Ending::Stuck(why) => return Err(stuck(workload, at, why.clone())),
     }
-    let mut scheduler =
-        Scheduler::new(EngineSettings::default(), settings.percentage_of_nodes_to_score.unwrap_or(0));
+    let config = workload.scheduler_config.as_ref().map(read_config).transpose()?;
+    let mut scheduler = scheduler_of(config.as_ref(), control.registry)?;
     let mut bridge = Bridge::default();
     for event in &stopped.events {
         bridge.deliver(event, stopped.cluster.as_ref(), &mut scheduler, 0);
@@ -53,9 +50,11 @@ pub fn from_workload(
         return Err(ExplainError::NoNodes { from });
     }
     let source = format!("{}, before op {at} (createPods)", workload.full_name);
+    let mut left_out = LeftOut { warnings: config_warnings(config.as_ref()), ..LeftOut::default() };
     let (pod, namespace) = match question.pod {
-        Some((_, pod)) => {
+        Some(AskedPod { pod, ignored_fields, .. }) => {
             let namespace = pod.metadata.namespace.clone().unwrap_or_else(|| op.namespace.clone());
+            left_out.fields = ignored_fields;
             (pod, namespace)
         }
         None => {
@@ -73,7 +72,8 @@ pub fn from_workload(
         pod.metadata.name.clone().or_else(|| Some(format!("{}*", pod.metadata.generate_name.as_ref()?)));
     let template = stopped.cluster.pod_template(pod, &namespace)?;
     let facts = PodFacts::of(&template.input, namespace, name.unwrap_or_default(), None);
-    Ok(Subject::of(scheduler, &template.input, facts, &source))
+    let cluster = EmbeddedCluster::clone(&stopped.cluster);
+    Ok(Subject::of(Told { scheduler, cluster, source, left_out }, &template.input, facts))
 }
 
 fn stuck(workload: &ResolvedWorkload, op: usize, why: String) -> ExplainError {
