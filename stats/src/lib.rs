@@ -10,6 +10,7 @@
 //! or a tolerance is meant both ways: a fence of 0.02 ends at 1.02 above and at 1 / 1.02 below.
 
 mod bootstrap;
+mod changepoint;
 mod fence;
 mod order;
 mod pairs;
@@ -18,6 +19,7 @@ mod size;
 mod verdict;
 
 pub use bootstrap::{Estimate, Interval, median_estimate, ratio_of_medians, ratio_of_pairs};
+pub use changepoint::{SEGMENT_MIN, change_points};
 pub use fence::{Fence, FenceSource, HISTORY_MIN};
 pub use order::{median, quantile, quartiles};
 pub use pairs::{Order, ROUND, abba_order, round_differences, round_ratios};
