@@ -38,6 +38,7 @@ fn run() -> RunResult {
         percentage_of_nodes_to_score: 0,
         repeat: 5,
         feature_gates: gates(&[("SchedulerAsyncAPICalls", true)]),
+        options: BTreeMap::new(),
         started_at: "2026-11-15T12:30:45Z".to_owned(),
         duration_s: 14.82,
         partial: true,
@@ -175,6 +176,8 @@ impl Sketch {
             threshold: None,
             execution: None,
             repeats: None,
+            change: None,
+            content: None,
             seed: 42,
             source: SOURCE.to_owned(),
         }

@@ -109,8 +109,21 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A ratio as the change it is: `+3.1 %`, or `15.7×`.
+#[must_use]
+pub fn signed_percent(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    match percent.abs() {
+        size if size < 0.0005 => "0 %".to_owned(),
+        size if size < 1.0 => format!("{percent:+.2} %"),
+        size if size < 1000.0 => format!("{percent:+.1} %"),
+        _ => format!("{ratio:.1}×"),
+    }
+}
+
 /// `2026-11-15 12:30 UTC` of an RFC 3339 time in UTC; anything else as it is.
-pub(crate) fn minute(rfc3339: &str) -> String {
+#[must_use]
+pub fn minute(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(10..11), rfc3339.get(11..16)) {
         (Some(day), Some("T"), Some(time)) if rfc3339.ends_with('Z') => format!("{day} {time} UTC"),
         _ => rfc3339.to_owned(),

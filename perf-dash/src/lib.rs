@@ -5,6 +5,8 @@
 //! explain::Report -> render_explain_html  the same, for one decision
 //!           -> compare, gate -> stats     better, worse, unchanged, inconclusive
 //!           -> history -> site            every run of a lab as static pages
+//!                      -> change          this run against the last comparable one
+//!                      -> alerts          where a workload got slower for good
 //!           -> metrics                    Prometheus text
 //! runs of variants -> figure              what each costs beside the base, with intervals
 //! stacks    -> profile                    shares of plugins and extension points
@@ -13,6 +15,8 @@
 //! This crate never measures and never reads a clock: the same input gives the same verdict and the
 //! same page.
 
+pub mod alerts;
+pub mod change;
 pub mod compare;
 mod explain_html;
 pub mod figure;

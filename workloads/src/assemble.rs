@@ -172,6 +172,8 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         threshold: None,
         execution: last.execution.as_ref().map(execution),
         repeats: Repeats::from_runs(totals),
+        change: None,
+        content: Some(workload.content()),
         seed: settings.seed,
         source: workload.source_text.clone(),
     };

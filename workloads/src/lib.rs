@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 pub mod assemble;
+pub mod digest;
 pub mod executor;
 pub mod explain;
 pub mod gates;

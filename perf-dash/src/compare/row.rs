@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::signed_percent;
 use crate::stats::{
     Direction, Fence, Interval, Verdict, judge, mann_whitney_p, median, ratio_of_medians, ratio_of_pairs,
     round_ratios, wilcoxon_p,
@@ -268,15 +269,5 @@ impl Row {
             (Verdict::Inconclusive, Some(more)) => format!("inconclusive, {more} more"),
             (verdict, _) => verdict.word().to_owned(),
         }
-    }
-}
-
-fn signed_percent(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    match percent.abs() {
-        size if size < 0.0005 => "0 %".to_owned(),
-        size if size < 1.0 => format!("{percent:+.2} %"),
-        size if size < 1000.0 => format!("{percent:+.1} %"),
-        _ => format!("{ratio:.1}×"),
     }
 }

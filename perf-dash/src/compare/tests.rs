@@ -58,6 +58,8 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         threshold: None,
         execution: None,
         repeats: Repeats::from_runs(runs),
+        change: None,
+        content: None,
         seed: 0,
         source: String::new(),
     };
@@ -83,6 +85,7 @@ pub(crate) fn run(started_at: &str, workloads: Vec<WorkloadResult>) -> RunResult
         percentage_of_nodes_to_score: 0,
         repeat: 1,
         feature_gates: BTreeMap::new(),
+        options: BTreeMap::new(),
         started_at: started_at.to_owned(),
         duration_s: 1.0,
         partial: false,

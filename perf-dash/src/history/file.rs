@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use schedlab_workloads::results::portable_name;
 
-use super::model::{Record, SCHEMA};
+use super::model::{ProfileSummary, Record, SCHEMA};
+use super::printable::{make_printable, printable};
 
 /// The file in the history's directory.
 pub const FILE_NAME: &str = "history.slh";
@@ -50,7 +51,8 @@ pub enum HistoryError {
 /// What a history holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    /// By the time they were started; the same run recorded twice is here once.
+    /// By the time they were started; the same run recorded twice is here once, under its last label.
+    /// No text of theirs has a control character: it may be printed.
     pub records: Vec<Record>,
     /// What was passed over and why.
     pub warnings: Vec<String>,
@@ -98,11 +100,30 @@ pub fn read(dir: &Path) -> Result<History, HistoryError> {
         return Err(HistoryError::NotAHistory { path });
     }
     let mut history = scan(&bytes, &path.display().to_string());
-    let mut seen = FxHashSet::default();
-    history.records.retain(|record| seen.insert(record.id.clone()));
+    history.records = merged(history.records);
     // Stable: runs of the same second stay in the order they were recorded in.
     history.records.sort_by(|one, other| one.started_at.cmp(&other.started_at));
     Ok(history)
+}
+
+/// Each run once. What it is called and what belongs to it may have been recorded later, or anew.
+fn merged(records: Vec<Record>) -> Vec<Record> {
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    let mut merged: Vec<Record> = Vec::with_capacity(records.len());
+    for record in records {
+        let Some(&at) = places.get(&record.id) else {
+            places.insert(record.id.clone(), merged.len());
+            merged.push(record);
+            continue;
+        };
+        let earlier = &mut merged[at];
+        earlier.label = record.label.or(earlier.label.take());
+        earlier.instructions.extend(record.instructions);
+        let is_new = |profile: &ProfileSummary| !earlier.profiles.contains(profile);
+        let profiles: Vec<ProfileSummary> = record.profiles.into_iter().filter(is_new).collect();
+        earlier.profiles.extend(profiles);
+    }
+    merged
 }
 
 fn failed(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> HistoryError {
@@ -151,6 +172,7 @@ fn scan(bytes: &[u8], name: &str) -> History {
         match decode(payload) {
             Ok(record) => history.records.push(record),
             Err(why) => {
+                let why = printable(&why);
                 history.warnings.push(format!("{name}: the record at byte {at} is passed over: {why}"))
             }
         }
@@ -187,10 +209,11 @@ fn decode(payload: &[u8]) -> Result<Record, String> {
     if head.schema != SCHEMA {
         return Err(format!("its schema is {:?}, this version reads {SCHEMA:?}", head.schema));
     }
-    let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let mut record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     // The id becomes part of file names of the site.
     if record.id != portable_name(&record.id) || record.id.starts_with('.') {
         return Err(format!("its id {:?} is not made of letters, digits, dots and dashes", record.id));
     }
+    make_printable(&mut record);
     Ok(record)
 }

@@ -1,4 +1,4 @@
-//! Upstream's perf-dash JSON as a record, so that kube-scheduler's published numbers stand beside
+//! Upstream's perf-dash JSON as a record, and importing files of upstream's, so that kube-scheduler's published numbers stand beside
 //! ours.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use schedlab_workloads::results::{
     Status, Throughput, Windows,
 };
 
+use super::bench::{is_bench_text, read_bench_text};
 use super::model::{Point, Record, SCHEMA, Source};
 
 /// Why a file could not be imported.
@@ -105,9 +106,14 @@ pub fn read_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, Impor
     Ok(record.with_id())
 }
 
-/// Reads one perf-dash file to be recorded: its date must be known.
-pub fn import_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, ImportError> {
-    let record = read_data_items(path, facts)?;
+/// Reads one file of upstream's scheduler_perf to be recorded, perf-dash JSON or `go test -bench` text,
+/// as its content says: its date must be known.
+pub fn import_file(path: &Path, facts: &ImportFacts) -> Result<Record, ImportError> {
+    let text = fs::read(path).map_err(|cause| ImportError::Read { path: path.to_owned(), cause })?;
+    let record = match is_bench_text(&String::from_utf8_lossy(&text)) {
+        true => read_bench_text(path, facts)?,
+        false => read_data_items(path, facts)?,
+    };
     if record.started_at.is_empty() {
         return Err(ImportError::NoDate { path: path.to_owned() });
     }
@@ -187,10 +193,14 @@ pub(super) fn empty_point(name: &str, suite: &str) -> Point {
         collector: (!collector.is_empty()).then(|| collector.join("/")),
         status: Status::Completed,
         message: None,
+        feature_gates: None,
+        content: None,
         nodes: workload.and_then(nodes_of).unwrap_or(0),
         pods: Pods::default(),
         throughput: Throughput::default(),
         repeats: Vec::new(),
+        normalised: None,
+        repeat_speeds: Vec::new(),
         repeat_latency_us: BTreeMap::new(),
         latency_us: BTreeMap::new(),
         calls_per_pod: 0.0,

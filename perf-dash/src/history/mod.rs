@@ -19,17 +19,22 @@
 //! shared one while they read. Nothing already written is ever changed.
 
 mod bench;
+mod comparable;
 mod file;
 mod import;
 mod model;
 mod noise;
+mod printable;
+mod series;
 
 pub(crate) use bench::is_bench_text;
 pub use bench::read_bench_text;
+pub use comparable::{Comparable, Difference, RunKey};
 pub use file::{FILE_NAME, History, HistoryError, append, read};
-pub use import::{ImportError, ImportFacts, import_data_items, read_data_items};
+pub use import::{ImportError, ImportFacts, import_file, read_data_items};
 pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
-pub use noise::{fences, same_setting};
+pub use noise::fences;
+pub use series::{Series, Workload, workloads};
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_workloads::results::{
-    LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, SloLine, Stage, Status, Threshold,
-    Throughput, WorkloadResult,
+    Content, LatencySummary, Machine, Memory, Normalised, Pods, Repeats, RunLatency, RunResult, SloLine,
+    Stage, Status, Threshold, Throughput, WorkloadResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,8 @@ pub enum Source {
 pub struct Record {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// Time and checksum; the same run recorded twice has the same.
+    /// Time and checksum of what was measured; the same run recorded twice has the same, whatever it
+    /// is called and whatever was recorded with it.
     pub id: String,
     /// Who measured.
     pub source: Source,
@@ -71,6 +72,10 @@ pub struct Settings {
     /// Seed of every random stream; records of older versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Every other setting that decides what is measured, by name; records of older versions do not
+    /// say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
 }
 
 /// One workload of a recorded run.
@@ -88,6 +93,13 @@ pub struct Point {
     /// The diagnosis, unless it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Gates of this workload, those of its file and of the run merged in; unknown for imported runs
+    /// and those of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature_gates: Option<BTreeMap<String, bool>>,
+    /// What was run, in digests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Nodes at the end; 0 when unknown.
     pub nodes: u64,
     /// Pods of the measured part; all 0 when unknown.
@@ -97,6 +109,12 @@ pub struct Point {
     /// Whole throughput of each repeat, when there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<f64>,
+    /// The headline as a machine of the reference speed would have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<Normalised>,
+    /// Speed of the machine beside each repeat; empty unless it is known of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeat_speeds: Vec<f64>,
     /// Latency of each repeat, when there were several, of the stages that comparisons judge.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repeat_latency_us: BTreeMap<Stage, Vec<RunLatency>>,
@@ -176,6 +194,7 @@ impl Record {
                 percentage_of_nodes_to_score: run.percentage_of_nodes_to_score,
                 feature_gates: run.feature_gates.clone(),
                 seed: Some(run.seed),
+                options: run.options.clone(),
             }),
             coverage: run.coverage.clone(),
             partial: run.partial,
@@ -186,11 +205,14 @@ impl Record {
         .with_id()
     }
 
-    /// The same with its id: the start as digits, and a checksum of all the rest.
+    /// The same with its id: the start as digits, and a checksum of what was measured.
     #[must_use]
     pub fn with_id(mut self) -> Record {
         self.id = String::new();
-        let text = serde_json::to_vec(&self).expect("a record has only strings as keys and finite numbers");
+        let measured =
+            Record { label: None, instructions: BTreeMap::new(), profiles: Vec::new(), ..self.clone() };
+        let text =
+            serde_json::to_vec(&measured).expect("a record has only strings as keys and finite numbers");
         let digits: String = self.started_at.chars().filter(char::is_ascii_digit).take(14).collect();
         self.id = format!("{digits}-{:08x}", crc32fast::hash(&text));
         self
@@ -204,13 +226,22 @@ impl Record {
     }
 }
 
-/// Each stage's latency in every run that has it, in the order they ran.
+/// The stages whose latency comparisons judge; the others' repeats stay in the result's own file.
+const JUDGED: [Stage; 2] = [Stage::SchedulingCycle, Stage::EndToEnd];
+
+/// Each judged stage's latency in every run that has it, in the order they ran.
 fn repeat_latency_us(repeats: &Repeats) -> BTreeMap<Stage, Vec<RunLatency>> {
     let mut by_stage: BTreeMap<Stage, Vec<RunLatency>> = BTreeMap::new();
-    for (stage, latency) in repeats.runs.iter().flat_map(|run| &run.latency_us) {
+    let judged = |(stage, _): &(&Stage, &RunLatency)| JUDGED.contains(stage);
+    for (stage, latency) in repeats.runs.iter().flat_map(|run| &run.latency_us).filter(judged) {
         by_stage.entry(*stage).or_default().push(*latency);
     }
     by_stage
+}
+
+/// The machine's speed beside every run; `None` when it is unknown of one.
+fn repeat_speeds(repeats: &Repeats) -> Option<Vec<f64>> {
+    repeats.runs.iter().map(|run| run.machine_speed.filter(|&speed| 0.0 < speed)).collect()
 }
 
 impl Point {
@@ -222,10 +253,14 @@ impl Point {
             collector: workload.collector.clone(),
             status: workload.status,
             message: workload.message.clone(),
+            feature_gates: Some(workload.feature_gates.clone()),
+            content: workload.content.clone(),
             nodes: workload.nodes,
             pods: workload.pods,
             throughput: workload.throughput,
             repeats: workload.repeats.as_ref().map_or_else(Vec::new, Repeats::pods_per_s),
+            normalised: workload.normalised,
+            repeat_speeds: workload.repeats.as_ref().and_then(repeat_speeds).unwrap_or_default(),
             repeat_latency_us: workload.repeats.as_ref().map(repeat_latency_us).unwrap_or_default(),
             latency_us: workload.latency_us.iter().map(|(stage, latency)| (*stage, slim(latency))).collect(),
             calls_per_pod: workload.api_calls_per_pod.values().sum(),

@@ -123,7 +123,7 @@ fn our_perf_dash_json_is_imported_as_it_was_measured() {
         run("2026-11-15T12:00:00Z", vec![workload("SchedulingBasic/5000Nodes_10000Pods", &[680.0, 680.0])]);
     let files = write_data_items(&folder.0, &measured).unwrap();
     let facts = ImportFacts { revision: Some("v1.37.0".to_owned()), ..ImportFacts::default() };
-    let record = import_data_items(&files[0], &facts).unwrap();
+    let record = import_file(&files[0], &facts).unwrap();
     assert_eq!(record.source, Source::Schedlab, "the file's labels say so");
     assert_eq!(record.coverage, measured.coverage);
     assert_eq!(record.started_at, "2026-11-15T12:00:00Z");
@@ -143,7 +143,7 @@ fn import_refuses_with_the_reason() {
     let file = folder.0.join("data.json");
     let refused = |content: &str, facts: &ImportFacts| {
         fs::write(&file, content).unwrap();
-        import_data_items(&file, facts).unwrap_err().to_string()
+        import_file(&file, facts).unwrap_err().to_string()
     };
     let dated = ImportFacts { started_at: Some("2026-01-01T00:00:00Z".to_owned()), ..ImportFacts::default() };
     let empty = r#"{"version":"v1","dataItems":[]}"#;
@@ -250,7 +250,7 @@ fn upstream_perf_dash_json_is_imported_with_colons_in_its_date() {
     let text = r#"{"version":"v1","dataItems":[{"data":{"Average":310.5,"Perc50":300,"Perc99":400},"unit":"pods/s",
         "labels":{"Name":"BenchmarkPerfScheduling/Case/500Nodes/namespace-2","Metric":"SchedulingThroughput"}}]}"#;
     fs::write(&file, text).unwrap();
-    let record = import_data_items(&file, &ImportFacts::default()).unwrap();
+    let record = import_file(&file, &ImportFacts::default()).unwrap();
     assert_eq!(record.source, Source::PerfDash);
     assert_eq!(record.started_at, "2026-11-15T12:30:45Z");
     assert_eq!(record.coverage, "scheduler + apiserver + etcd, by scheduler_perf");
@@ -291,4 +291,64 @@ fn a_record_whose_id_would_name_another_directory_is_passed_over() {
         "{}",
         history.warnings[0]
     );
+}
+
+#[test]
+fn run_that_is_recorded_again_keeps_its_place_and_takes_the_new_name() {
+    let folder = Folder::new();
+    append(&folder.0, &record(1, 1000.0)).unwrap();
+    append(&folder.0, &record(2, 1000.0)).unwrap();
+    let named = Record { label: Some("main".to_owned()), ..record(1, 1000.0) }.with_id();
+    assert_eq!(named.id, record(1, 1000.0).id, "a name is no measurement");
+    append(&folder.0, &named).unwrap();
+    let history = read(&folder.0).unwrap();
+    let labels: Vec<Option<&str>> = history.records.iter().map(|record| record.label.as_deref()).collect();
+    assert_eq!(labels, [Some("main"), None]);
+}
+
+#[test]
+fn record_keeps_the_interval_and_the_samples_of_the_headline() {
+    let folder = Folder::new();
+    let measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &[680.0, 690.0, 700.0])]);
+    append(&folder.0, &Record::from_run(&measured, None, Vec::new())).unwrap();
+    let kept = read(&folder.0).unwrap().records[0].points[0].throughput;
+    assert_eq!(kept, measured.workloads[0].throughput);
+    assert!(kept.low.is_some() && kept.high.is_some() && kept.samples == 3);
+}
+
+#[test]
+fn bench_text_is_imported_with_a_date() {
+    let folder = Folder::new();
+    let file = folder.0.join("bench.txt");
+    let line = "BenchmarkPerfScheduling/Case/500Nodes-6 \t 1 \t 310.5 SchedulingThroughput/Average\n";
+    fs::write(
+        &file,
+        format!("goos: linux\npkg: k8s.io/kubernetes/test/integration/scheduler_perf/misc\n{line}"),
+    )
+    .unwrap();
+    let undated = import_file(&file, &ImportFacts::default()).unwrap_err().to_string();
+    assert!(undated.contains("give one with --at"), "{undated}");
+    let dated = ImportFacts { started_at: Some("2026-01-01T00:00:00Z".to_owned()), ..ImportFacts::default() };
+    let record = import_file(&file, &dated).unwrap();
+    assert_eq!((record.source, record.points[0].pods_per_s()), (Source::PerfDash, 310.5));
+}
+
+#[test]
+fn texts_of_a_history_cannot_command_a_terminal() {
+    let folder = Folder::new();
+    let mut hostile = record(1, 1000.0);
+    let escape = "\u{1b}[2Jmain\u{9b}1m\u{7}";
+    hostile.label = Some(escape.to_owned());
+    hostile.revision = Some(escape.to_owned());
+    hostile.points[0].name = escape.to_owned();
+    hostile.points[0].message = Some(format!("{escape}\nsecond line"));
+    hostile.settings.as_mut().unwrap().options.insert(escape.to_owned(), escape.to_owned());
+    hostile.machine.as_mut().unwrap().cpu_model = escape.to_owned();
+    append(&folder.0, &hostile).unwrap();
+    let read = read(&folder.0).unwrap();
+    let text = format!("{:?}", read.records[0]);
+    assert!(!text.contains("\\u{1b}") && !text.contains("\\u{9b}") && !text.contains("\\u{7}"), "{text}");
+    assert!(text.contains("\\nsecond line"), "a message keeps its lines: {text}");
+    let words = crate::history::Comparable::of(&read.records[0], &read.records[0].points[0]);
+    assert_eq!(words.differences(&words), []);
 }

@@ -115,6 +115,11 @@ fn facts(run: &RunResult) -> Markup {
             (fact("Repeats", html! { (run.repeat) }))
             (fact("Run time", html! { (format::millis(run.duration_s * 1e3)) }))
             (fact("Feature gates", gates(&run.feature_gates)))
+            @if !run.options.is_empty() { (fact("Options", html! {
+                @for (i, (name, value)) in run.options.iter().enumerate() {
+                    @if 0 < i { ", " } (name) " " span.code { (value) }
+                }
+            })) }
         }
     }
 }

@@ -62,6 +62,8 @@ fn workload(name: &str) -> WorkloadResult {
         threshold: None,
         execution: None,
         repeats: None,
+        change: None,
+        content: None,
         seed: 7,
         source: "- name: Case\n".to_owned(),
     };
@@ -88,6 +90,7 @@ fn run(workloads: Vec<WorkloadResult>) -> RunResult {
         percentage_of_nodes_to_score: 0,
         repeat: 1,
         feature_gates: BTreeMap::new(),
+        options: BTreeMap::new(),
         started_at: "2026-11-15T12:30:45Z".to_owned(),
         duration_s: 0.5,
         partial: false,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
-    Estimate, LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
+    Change, Estimate, LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
 };
 
 use super::chart::{self, Step};
@@ -53,6 +53,7 @@ fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
                 }
             }
             (diagnosis(workload))
+            (change(workload))
             div.columns {
                 div {
                     (throughput_figure(id, workload))
@@ -74,6 +75,30 @@ fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
                     pre tabindex="0" { code { (workload.source) } }
                 }
             }
+        }
+    }
+}
+
+/// What changed since earlier runs, a line each.
+fn change(workload: &WorkloadResult) -> Markup {
+    let lines = workload.change.iter().flat_map(|changes| {
+        let last = ("Since the last run with these settings", &changes.last);
+        let baseline = changes.baseline.as_ref().map(|baseline| ("Against the baseline", baseline));
+        std::iter::once(last).chain(baseline)
+    });
+    html! {
+        @for (what, change) in lines {
+            p.muted { (what) ": " @match change {
+                Change::Compared(found) => {
+                    strong { (found.verdict.word()) ", " (format::signed_percent(found.ratio.value)) }
+                    @if found.has_interval() {
+                        " (" (format::signed_percent(found.ratio.low)) " … " (format::signed_percent(found.ratio.high)) ")"
+                    }
+                    ", noise up to ±" (format::percent(found.fence)) ", run of " (format::minute(&found.against.started_at))
+                    @if let Some(note) = &found.note { "; " (note) }
+                }
+                Change::NotComparable { why } => { (why) }
+            } }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::model::{Lab, Line};
 use super::{Writer, instructions, parts, scaling};
-use crate::history::{Point, Record, Source};
+use crate::history::{Point, Record};
 
 pub(super) fn write(site: &mut Writer<'_>, lab: &Lab<'_>) -> Result<(), ResultError> {
     put(site, "runs", &runs(lab))?;
@@ -58,7 +58,7 @@ fn runs(lab: &Lab<'_>) -> Value {
             "rev": record.short_revision(),
             "at": record.started_at,
             "label": record.label,
-            "source": match record.source { Source::Schedlab => "schedlab", Source::PerfDash => "kube-scheduler" },
+            "source": record.source.word(),
             "machine": machine,
             "count": record.points.len(),
         })
@@ -68,15 +68,16 @@ fn runs(lab: &Lab<'_>) -> Value {
 
 fn line_columns(lab: &Lab<'_>, line: &Line<'_>) -> Value {
     let column = |of: &dyn Fn(&Point) -> Option<f64>| -> Value {
-        line.points.iter().map(|(_, point)| of(point).map_or(Value::Null, short)).collect()
+        line.points.iter().map(|point| of(point.point).map_or(Value::Null, short)).collect()
     };
     let latency = |stage: Stage, pick: fn(&LatencySummary) -> f64| {
         column(&move |point: &Point| point.latency_us.get(&stage).map(pick))
     };
     json!({
         "name": line.name,
-        "fence": lab.fence(line).map(|fence| short(fence.relative)),
-        "run": line.points.iter().map(|(at, _)| at).collect::<Vec<_>>(),
+        "series": series(lab, line),
+        "of": line.points.iter().map(|point| point.series).collect::<Vec<_>>(),
+        "run": line.points.iter().map(|point| point.at).collect::<Vec<_>>(),
         "rate": column(&|point| Some(point.pods_per_s())),
         "p50": column(&|point| point.throughput.windows.map(|windows| windows.p50)),
         "p99": column(&|point| point.throughput.windows.map(|windows| windows.p99)),
@@ -92,25 +93,51 @@ fn line_columns(lab: &Lab<'_>, line: &Line<'_>) -> Value {
     })
 }
 
-/// One run for the comparison page: `[line, rate, cycle mean, e2e p99, calls, bytes per pod]`.
+/// One a setting, the newest first: how it differs from that, who measured, its fence, and where its
+/// level changed (indices of points). A chart joins points of one series only.
+fn series(lab: &Lab<'_>, line: &Line<'_>) -> Value {
+    let marks = |key: &str| -> Vec<Value> {
+        let alerts = lab.alerts_of(line).filter(|alert| alert.series == key);
+        let mark = |alert: &crate::alerts::Alert| {
+            let at = line.points.iter().position(|point| point.at == alert.at)?;
+            let words = format!("{} {}, {}", alert.verdict.word(), alert.change(), alert.state.word());
+            Some(json!({ "at": at, "verdict": alert.verdict.word(), "words": words }))
+        };
+        alerts.filter_map(mark).collect()
+    };
+    let one = |(number, series): (usize, &crate::history::Series<'_>)| {
+        json!({
+            "differs": series.differs,
+            "source": lab.records[series.newest().0].source.word(),
+            "count": series.points.len(),
+            "fence": line.fences[number].map(|fence| short(fence.relative)),
+            "marks": marks(&series.key.id()),
+        })
+    };
+    line.series.iter().enumerate().map(one).collect()
+}
+
+/// One run for the comparison page: `[line, slug, fence, rate, cycle mean, e2e p99, calls, bytes per
+/// pod, setting]`; runs are judged only where the setting is the same.
 fn run_rows(lab: &Lab<'_>, at: usize) -> Value {
     let mut rows = Vec::new();
     for line in &lab.lines {
         // Points are in the order of records.
-        if let Ok(found) = line.points.binary_search_by_key(&at, |(record, _)| *record) {
-            let point = line.points[found].1;
+        if let Ok(found) = line.points.binary_search_by_key(&at, |point| point.at) {
+            let super::model::LinePoint { point, series, .. } = line.points[found];
             let stage = |stage: Stage, pick: fn(&LatencySummary) -> f64| {
                 point.latency_us.get(&stage).map_or(Value::Null, |latency| short(pick(latency)))
             };
             rows.push(json!([
                 line.name,
                 line.slug,
-                lab.fence(line).map(|fence| short(fence.relative)),
+                line.fences[series].map(|fence| short(fence.relative)),
                 short(point.pods_per_s()),
                 stage(Stage::SchedulingCycle, |l| l.mean),
                 stage(Stage::EndToEnd, |l| l.p99),
                 short(point.calls_per_pod),
                 point.memory.bytes_per_pod.map(short),
+                series,
             ]));
         }
     }

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::Audience;
 use super::model::{Change, Lab, is_too_noisy};
+use crate::alerts::Alert;
 use crate::format;
 use crate::stats::Verdict;
 
@@ -112,6 +113,16 @@ pub(super) fn verdict(verdict: Option<Verdict>) -> Markup {
         None => ("none", "–", "first run"),
     };
     html! { span class={ "mark " (class) } { span aria-hidden="true" { (symbol) } " " (word) } }
+}
+
+/// A change point in a line of text: state, size, since when.
+pub(super) fn alert_words(alert: &Alert) -> Markup {
+    html! {
+        (verdict(Some(alert.verdict))) " " strong.num { (alert.change()) } " " span.muted {
+            (alert.interval()) ", " (alert.state.word()) ", since " (alert.since())
+            @if !alert.settings.is_empty() { "; " (alert.settings) }
+        }
+    }
 }
 
 /// `+3.1 %`, or a dash.

@@ -1,30 +1,78 @@
 //! The history as the pages look at it: by workload.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use schedlab_workloads::results::Change as Compared;
 
 use super::Audience;
-use crate::history::{Point, Record, Source, fences};
+use crate::alerts::{Alert, Alerts};
+use crate::change::{FENCE_FLOOR, FENCE_WITHOUT_HISTORY, compare_parts};
+use crate::compare::FENCE_DEFAULT;
+use crate::history::{Point, Record, Series, Source, workloads};
 use crate::stats::{Fence, Verdict};
-
-/// Below this a difference is noise even for a calm workload.
-const FENCE_FLOOR: f64 = 0.005;
 
 /// All records, and the line of each workload through them.
 pub(super) struct Lab<'a> {
     pub(super) records: &'a [Record],
     pub(super) audience: Audience,
     pub(super) lines: Vec<Line<'a>>,
-    fences: BTreeMap<String, Fence>,
+    /// Change points of all lines, the newest first.
+    pub(super) alerts: Vec<Alert>,
 }
 
-/// One workload over all runs.
+/// One workload over all runs. What is drawn as one line is one of its series: runs that may be
+/// compared ([`crate::history::Comparable`]).
 pub(super) struct Line<'a> {
     /// `TestCase/Workload`, with the collector where a run measures several parts.
     pub(super) name: String,
     /// File name of its page.
     pub(super) slug: String,
-    /// Index of the record and what it measured.
-    pub(super) points: Vec<(usize, &'a Point)>,
+    /// By setting: that of the newest run first. Never empty.
+    pub(super) series: Vec<Series<'a>>,
+    /// The fence of each series, when its history is long enough.
+    pub(super) fences: Vec<Option<Fence>>,
+    /// The points of all series, in the order of the records.
+    pub(super) points: Vec<LinePoint<'a>>,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy)]
+pub(super) struct LinePoint<'a> {
+    /// Index of the record.
+    pub(super) at: usize,
+    /// What it measured.
+    pub(super) point: &'a Point,
+    /// Index of its series.
+    pub(super) series: usize,
+}
+
+impl<'a> Line<'a> {
+    fn new(workload: crate::history::Workload<'a>, slug: String, records: &[Record]) -> Line<'a> {
+        let crate::history::Workload { name, series } = workload;
+        let of_series = |(number, one): (usize, &Series<'a>)| {
+            let points = one.points.clone().into_iter();
+            points.map(move |(at, point)| LinePoint { at, point, series: number }).collect::<Vec<_>>()
+        };
+        let mut points: Vec<LinePoint<'a>> = series.iter().enumerate().flat_map(of_series).collect();
+        points.sort_by_key(|point| point.at);
+        let fences = series.iter().map(|one| one.fence(records, FENCE_FLOOR)).collect();
+        Line { name, slug, series, fences, points }
+    }
+
+    /// The series of the newest settings: what tables, sparklines and charts show unless asked.
+    pub(super) fn newest(&self) -> &Series<'a> {
+        &self.series[0]
+    }
+
+    /// Its fence.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.fences[0]
+    }
+
+    /// Whether the record is one of the newest settings.
+    pub(super) fn is_newest(&self, at: usize) -> bool {
+        self.newest().points.binary_search_by_key(&at, |(record, _)| *record).is_ok()
+    }
 }
 
 /// The latest point of a line against the one before that is comparable.
@@ -38,25 +86,14 @@ pub(super) struct Change<'a> {
 
 impl<'a> Lab<'a> {
     pub(super) fn new(records: &'a [Record], audience: Audience) -> Lab<'a> {
-        let mut by_name: BTreeMap<String, Vec<(usize, &'a Point)>> = BTreeMap::new();
-        for (at, record) in records.iter().enumerate() {
-            let mut parts: BTreeMap<&str, u32> = BTreeMap::new();
-            record.points.iter().for_each(|point| *parts.entry(&point.name).or_default() += 1);
-            for point in &record.points {
-                by_name.entry(line_name(point, parts[point.name.as_str()])).or_default().push((at, point));
-            }
-        }
         let mut slugs = Slugs::default();
-        let lines = by_name
-            .into_iter()
-            .map(|(name, points)| Line { slug: slugs.make(&name), name, points })
-            .collect();
-        Lab { records, audience, lines, fences: fences(records, FENCE_FLOOR) }
-    }
-
-    /// The fence of a line, when its history is long enough.
-    pub(super) fn fence(&self, line: &Line<'_>) -> Option<Fence> {
-        self.fences.get(&line.points[0].1.name).copied()
+        let lines = workloads(records).into_iter().map(|workload| {
+            let slug = slugs.make(&workload.name);
+            Line::new(workload, slug, records)
+        });
+        let lines = lines.collect();
+        let alerts = Alerts::of(records, Fence::given(FENCE_DEFAULT)).alerts;
+        Lab { records, audience, lines, alerts }
     }
 
     /// The last run of schedlab itself; of anybody, when there is none.
@@ -67,43 +104,28 @@ impl<'a> Lab<'a> {
 
     /// The latest point of a line and what it is held against.
     pub(super) fn change(&self, line: &Line<'a>) -> Change<'a> {
-        let is_ours = |(at, _): &&(usize, &Point)| self.records[*at].source == Source::Schedlab;
-        let latest = *line.points.iter().rev().find(is_ours).unwrap_or(&line.points[line.points.len() - 1]);
-        let record = &self.records[latest.0];
-        let comparable = |(at, _): &&(usize, &Point)| {
-            let other = &self.records[*at];
-            *at < latest.0
-                && other.source == record.source
-                && other.machine == record.machine
-                && other.settings == record.settings
-        };
-        let previous = line.points.iter().rev().find(comparable).copied();
-        let ratio = previous
-            .filter(|(_, before)| 0.0 < before.pods_per_s() && 0.0 < latest.1.pods_per_s())
-            .map(|(_, before)| latest.1.pods_per_s() / before.pods_per_s());
-        let fence = self.fence(line);
-        let verdict = ratio.map(|ratio| match fence {
-            None => Verdict::Inconclusive,
-            Some(fence) if is_too_noisy(fence) => Verdict::Inconclusive,
-            Some(fence) if fence.ln() < ratio.ln() => Verdict::Better,
-            Some(fence) if ratio.ln() < -fence.ln() => Verdict::Worse,
-            Some(_) => Verdict::Unchanged,
+        let series = line.newest();
+        let latest = series.newest();
+        let previous = series.points.len().checked_sub(2).map(|at| series.points[at]);
+        let fence = line.fence();
+        let part = |(at, point): (usize, &'a Point)| (&self.records[at], point);
+        let judged = previous.map(|previous| {
+            compare_parts(part(previous), part(latest), fence.unwrap_or(Fence::given(FENCE_WITHOUT_HISTORY)))
         });
-        Change { latest, previous, ratio, fence, verdict }
+        let compared = judged.as_ref().and_then(Compared::compared);
+        let ratio = compared.map(|compared| compared.ratio.value);
+        Change { latest, previous, ratio, fence, verdict: compared.map(|compared| compared.verdict) }
+    }
+
+    /// The change points of a line.
+    pub(super) fn alerts_of(&self, line: &Line<'_>) -> impl Iterator<Item = &Alert> {
+        self.alerts.iter().filter(|alert| alert.workload == line.name)
     }
 }
 
 /// Within such a fence anything could hide: whatever lies inside is not "unchanged".
 pub(super) fn is_too_noisy(fence: Fence) -> bool {
     1.0 < fence.relative
-}
-
-/// The workload's name, with the collector's where a run measured `parts` parts of it.
-fn line_name(point: &Point, parts: u32) -> String {
-    match &point.collector {
-        Some(collector) if 1 < parts => format!("{}/{collector}", point.name),
-        _ => point.name.clone(),
-    }
 }
 
 /// File names from names, each once.

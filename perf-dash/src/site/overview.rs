@@ -3,14 +3,17 @@
 use maud::{Markup, html};
 use schedlab_workloads::results::Status;
 
-use super::frame::{Page, change_text, fence_text, render, verdict};
+use super::frame::{Page, alert_words, change_text, fence_text, render, verdict};
 use super::model::{Change, Lab, Line};
+use crate::alerts::{Alert, State};
 use crate::format;
-use crate::history::{Record, Source};
+use crate::history::{Record, RunKey, Source};
 use crate::stats::Verdict;
 
 /// Runs listed on the overview; all of them are on the comparison page.
 const RUNS_SHOWN: usize = 20;
+/// Change points listed that are not open.
+const POINTS_SHOWN: usize = 50;
 /// Points of a sparkline.
 const SPARK_POINTS: usize = 40;
 
@@ -21,6 +24,7 @@ pub(super) fn page(lab: &Lab<'_>) -> Markup {
         (headline(lab, &changes))
         (slo_board(&changes))
         (what_changed(&changes))
+        (change_points(lab))
         (workload_table(lab, &changes))
         (run_table(lab))
     };
@@ -113,6 +117,31 @@ fn what_changed(changes: &[(&Line<'_>, Change<'_>)]) -> Markup {
     }
 }
 
+/// Where workloads got slower or faster for good; those that are open first.
+fn change_points(lab: &Lab<'_>) -> Markup {
+    let (open, rest): (Vec<&Alert>, Vec<&Alert>) =
+        lab.alerts.iter().partition(|alert| alert.state == State::Open);
+    let slug = |name: &str| lab.lines.iter().find(|line| line.name == name).map(|line| line.slug.as_str());
+    let item = |alert: &Alert| {
+        html! {
+            li { @if let Some(slug) = slug(&alert.workload) { a href={ "w/" (slug) ".html" } { (alert.workload) } } " " (alert_words(alert)) }
+        }
+    };
+    html! {
+        section aria-labelledby="points-title" {
+            h2 #points-title { "Change points" }
+            @if lab.alerts.is_empty() {
+                p.note { "No workload has changed its level. A level is three runs or more with the same settings on the same machine." }
+            }
+            @if !open.is_empty() { ol.moved { @for alert in &open { (item(alert)) } } }
+            @if !rest.is_empty() {
+                details { summary { (format::counted(rest.len() as u64, "change point")) " not open" }
+                    ol.moved { @for alert in rest.iter().take(POINTS_SHOWN) { (item(alert)) } } }
+            }
+        }
+    }
+}
+
 fn workload_table(lab: &Lab<'_>, changes: &[(&Line<'_>, Change<'_>)]) -> Markup {
     html! {
         section aria-labelledby="workloads-title" {
@@ -154,20 +183,14 @@ fn workload_row(lab: &Lab<'_>, line: &Line<'_>, change: &Change<'_>) -> Markup {
             td.number data-value=(change.ratio.unwrap_or(0.0)) { (change_text(change)) }
             td.number data-value=(change.fence.map_or(0.0, |fence| fence.relative)) { (fence_text(change)) }
             td { (verdict(change.verdict)) }
-            td { (spark(lab, line, change.latest.0)) }
+            td { (spark(line)) }
         }
     }
 }
 
-/// The last runs as a line without axes; the numbers are on the workload's own page.
-fn spark(lab: &Lab<'_>, line: &Line<'_>, latest: usize) -> Markup {
-    let source = lab.records[latest].source;
-    let same: Vec<f64> = line
-        .points
-        .iter()
-        .filter(|(at, _)| lab.records[*at].source == source)
-        .map(|(_, point)| point.pods_per_s())
-        .collect();
+/// The last runs of the newest settings as a line without axes; the numbers are on the workload's own page.
+fn spark(line: &Line<'_>) -> Markup {
+    let same: Vec<f64> = line.newest().points.iter().map(|(_, point)| point.pods_per_s()).collect();
     let from = same.len().saturating_sub(SPARK_POINTS);
     let values = &same[from..];
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -184,7 +207,8 @@ fn spark(lab: &Lab<'_>, line: &Line<'_>, latest: usize) -> Markup {
 fn run_table(lab: &Lab<'_>) -> Markup {
     let from = lab.records.len().saturating_sub(RUNS_SHOWN);
     let before = |at: usize| {
-        let same = |other: &&Record| other.source == lab.records[at].source;
+        let key = RunKey::of(&lab.records[at]);
+        let same = |other: &&Record| RunKey::of(other) == key;
         lab.records[..at].iter().rev().find(same)
     };
     html! {
@@ -200,7 +224,7 @@ fn run_table(lab: &Lab<'_>) -> Markup {
                             th scope="row" { time datetime=(record.started_at) { (format::minute(&record.started_at)) } }
                             td { span.code { (record.short_revision()) } }
                             td { (record.label.as_deref().unwrap_or("")) @if record.partial { " " span.chip.warn { "partial" } } }
-                            td { (match record.source { Source::Schedlab => "schedlab", Source::PerfDash => "kube-scheduler" }) }
+                            td { (record.source.word()) }
                             td.number { (record.points.len()) }
                             td { @if let Some(before) = before(at) { a href={ "compare.html#a=" (before.id) "&b=" (record.id) } { "with the run before" } } }
                         }

@@ -53,8 +53,21 @@ pub(super) fn parts(lab: &Lab<'_>) -> Vec<Part> {
     parts.into_iter().collect()
 }
 
-/// Cost of a part in one record, by workload: µs per cycle for a point, ns per pod for a plugin.
+/// Cost of a part in one record, by workload: µs per cycle for a point, ns per pod for a plugin. Only
+/// of workloads that ran with their newest settings: costs of others are no part of the same line.
 fn costs(lab: &Lab<'_>, at: usize, part: &Part) -> BTreeMap<String, f64> {
+    let newest: BTreeSet<&str> = lab
+        .lines
+        .iter()
+        .filter(|line| line.is_newest(at))
+        .map(|line| line.newest().newest().1.name.as_str())
+        .collect();
+    let mut costs = all_costs(lab, at, part);
+    costs.retain(|workload, _| newest.contains(workload.as_str()));
+    costs
+}
+
+fn all_costs(lab: &Lab<'_>, at: usize, part: &Part) -> BTreeMap<String, f64> {
     let record = &lab.records[at];
     match part {
         Part::Point(stage, _) => record
@@ -130,8 +143,12 @@ pub(super) fn page(lab: &Lab<'_>, part: &Part) -> Markup {
     let mut by_nodes: Vec<(u64, String, f64)> = Vec::new();
     for line in &lab.lines {
         // The latest run that knows it: not every run is profiled.
-        let latest =
-            line.points.iter().rev().find_map(|(at, point)| Some((point, cost_of(lab, *at, part, point)?)));
+        let latest = line
+            .newest()
+            .points
+            .iter()
+            .rev()
+            .find_map(|(at, point)| Some((*point, cost_of(lab, *at, part, point)?)));
         if let Some((point, cost)) = latest {
             by_nodes.push((point.nodes, line.name.clone(), cost));
         }
@@ -186,6 +203,7 @@ fn sizes(lab: &Lab<'_>, part: &Part) -> Vec<Value> {
     let mut cases: BTreeMap<String, BTreeMap<u64, f64>> = BTreeMap::new();
     for line in &lab.lines {
         let latest = line
+            .newest()
             .points
             .iter()
             .rev()

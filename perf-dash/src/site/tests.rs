@@ -105,6 +105,96 @@ fn a_workload_that_scatters_by_more_than_double_is_never_unchanged() {
     assert!(overview.contains("too noisy") && overview.contains("1 inconclusive"), "{}", &overview[..3000]);
 }
 
+/// Every other run with the class cache off, at a tenth of the rate.
+fn mixed(count: usize) -> Vec<Record> {
+    let mut mixed = records(count);
+    for (at, record) in mixed.iter_mut().enumerate() {
+        let mode = if (count - at) % 2 == 1 { "on" } else { "off" };
+        record.settings.as_mut().unwrap().options.insert("class cache".to_owned(), mode.to_owned());
+        for point in record.points.iter_mut().filter(|_| mode == "off") {
+            point.throughput.total /= 10.0;
+            point.latency_us.values_mut().for_each(|latency| latency.mean *= 10.0);
+        }
+    }
+    mixed
+}
+
+#[test]
+fn charts_and_sparklines_join_runs_of_one_setting_only() {
+    let (site, _) = Site::of("settings", &mixed(30));
+    let script = site.read("data/w/basic-10nodes.js");
+    let from = script.find(", ").unwrap() + 2;
+    let data: serde_json::Value = serde_json::from_str(&script[from..script.rfind(')').unwrap()]).unwrap();
+    let rates = |series: u64| -> Vec<f64> {
+        let of = data["of"].as_array().unwrap().iter();
+        let rates = data["rate"].as_array().unwrap().iter();
+        of.zip(rates).filter(|(of, _)| **of == series).map(|(_, rate)| rate.as_f64().unwrap()).collect()
+    };
+    assert_eq!((rates(0).len(), rates(1).len()), (15, 15));
+    assert!(rates(0).iter().all(|&rate| 500.0 < rate), "the newest run's settings: {:?}", rates(0));
+    assert!(rates(1).iter().all(|&rate| rate < 500.0), "{:?}", rates(1));
+    assert_eq!(data["series"][0]["differs"], "");
+    assert_eq!(data["series"][1]["differs"], "class cache off");
+    assert_eq!(data["series"][0]["fence"], data["series"][0]["fence"].as_f64().unwrap());
+    assert!(data["series"][0]["fence"].as_f64().unwrap() < 0.1, "across settings it would be tenfold");
+    let page = site.read("w/basic-10nodes.html");
+    assert!(page.contains("data-series") && page.contains("class cache off (15 runs)"), "{page}");
+    // The lowest point of a line that joined both settings would be at a tenth: all others on top.
+    let overview = site.read("index.html");
+    let spark =
+        overview.split("polyline class=\"line\" points=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(spark.split(' ').count(), 15, "{spark}");
+    let heights: std::collections::BTreeSet<&str> =
+        spark.split(' ').take(14).map(|point| point.split(',').nth(1).unwrap()).collect();
+    assert!(3 < heights.len(), "noise, not two levels: {heights:?}");
+}
+
+#[test]
+fn parts_and_scaling_keep_to_the_newest_settings() {
+    let (site, _) = Site::of("settings-parts", &mixed(6));
+    let part = site.read("data/p/point-filter.js");
+    assert!(part.contains("\"run\":[1,3,5]"), "{part}");
+    let mut records = mixed(6);
+    // The newest run has one size only; the other size was last measured with other settings.
+    records[5].points.truncate(1);
+    let (site, _) = Site::of("settings-scaling", &records);
+    let scaling = site.read("data/scaling.js");
+    let rates = scaling.split("\"rate\":[").nth(1).unwrap().split(']').next().unwrap();
+    let rates: Vec<f64> = rates.split(',').map(|rate| rate.parse().unwrap()).collect();
+    assert!(rates.len() == 2 && rates.iter().all(|&rate| 500.0 < rate), "{rates:?}");
+}
+
+#[test]
+fn settings_keep_two_runs_from_being_judged() {
+    let (site, _) = Site::of("settings-compare", &mixed(4));
+    let setting = |record: &Record| {
+        let script = site.read(&format!("data/r/{}.js", record.id));
+        let from = script.find(", ").unwrap() + 2;
+        let rows: serde_json::Value =
+            serde_json::from_str(&script[from..script.rfind(')').unwrap()]).unwrap();
+        rows[0][8].as_u64().unwrap()
+    };
+    let records = mixed(4);
+    assert_ne!(setting(&records[2]), setting(&records[3]));
+    assert_eq!(setting(&records[1]), setting(&records[3]));
+}
+
+#[test]
+fn change_points_are_listed_and_marked() {
+    let mut records = records(40);
+    for record in &mut records[25..] {
+        record.points[0].throughput.total *= 0.8;
+    }
+    let (site, _) = Site::of("marks", &records);
+    let overview = site.read("index.html");
+    let listed = overview.split("Change points").nth(1).unwrap();
+    assert!(listed.contains("basic-10nodes.html") && listed.contains("open, since"), "{listed}");
+    assert!(site.read("w/basic-10nodes.html").contains("Change points"));
+    assert!(!site.read("w/basic-5000nodes.html").contains("Change points"));
+    let data = site.read("data/w/basic-10nodes.js");
+    assert!(data.contains("\"marks\":[{\"at\":25,\"verdict\":\"worse\""), "{data}");
+}
+
 #[test]
 fn plugins_flamegraphs_and_scaling_come_from_what_was_recorded() {
     let (site, _) = Site::of("parts", &records(4));

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::data::flame_file;
-use super::frame::{Page, change_text, chart, fence_text, render, verdict};
+use super::frame::{Page, alert_words, change_text, chart, fence_text, render, verdict};
 use super::instructions;
 use super::model::{Lab, Line};
 use crate::format;
@@ -13,7 +13,7 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     let change = lab.change(line);
     let point = change.latest.1;
     let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
-    let flame = line.points.iter().rev().find_map(|(at, _)| {
+    let flame = line.newest().points.iter().rev().find_map(|(at, _)| {
         let record = &lab.records[*at];
         let found = record
             .profiles
@@ -22,7 +22,7 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
             .find(|(_, profile)| profile.workload == line.name && profile.flamegraph_svg.is_some());
         found.map(|(number, profile)| (record, number, profile))
     });
-    let has = |of: fn(&crate::history::Point) -> bool| line.points.iter().any(|(_, point)| of(point));
+    let has = |of: fn(&crate::history::Point) -> bool| line.points.iter().any(|point| of(point.point));
     let body = html! {
         h1 { (line.name) }
         p.ends {
@@ -33,11 +33,13 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
             (fact("Suite", html! { (point.suite) }))
             (fact("Nodes", html! { (format::thousands(point.nodes)) }))
             (fact("Pods, scheduled of created", html! { (format::thousands(point.pods.scheduled)) " of " (format::thousands(point.pods.created)) }))
-            (fact("Runs", html! { (line.points.len()) }))
+            (fact("Runs with these settings", html! { (line.newest().points.len()) " of " (line.points.len()) }))
             @for slo in &point.slo {
                 (fact(&slo.name, html! { (slo_text(slo)) ", wanted " (slo.target) }))
             }
         }
+        @if 1 < line.series.len() { (settings(line)) }
+        (change_points(lab, line))
         p.picked data-picked hidden {}
         (chart("rate", "Throughput", "pods/s; the band is the noise around the median of ten runs. Click two runs to compare them."))
         (chart("latency", "Latency", "from queue to binding, and of the scheduling cycle; logarithmic"))
@@ -60,6 +62,34 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     };
     let data = vec!["instructions.js".to_owned(), "runs.js".to_owned(), format!("w/{}.js", line.slug)];
     render(lab, Page { title: &line.name, root: "../", data, body })
+}
+
+/// Which settings the charts show; the script fills the list from the page's data.
+fn settings(line: &Line<'_>) -> Markup {
+    html! {
+        div.pickers {
+            label { "Settings shown" select data-series {
+                @for (number, series) in line.series.iter().enumerate() {
+                    option value=(number) {
+                        @if number == 0 { "of the newest run" } @else { (series.differs) }
+                        " (" (format::counted(series.points.len() as u64, "run")) ")"
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn change_points(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
+    let alerts: Vec<_> = lab.alerts_of(line).collect();
+    html! {
+        @if !alerts.is_empty() {
+            section aria-labelledby="points-title" {
+                h2 #points-title { "Change points" }
+                ol.moved { @for alert in alerts { li { (alert_words(alert)) } } }
+            }
+        }
+    }
 }
 
 /// Allocations of the profile's last run, by call site.

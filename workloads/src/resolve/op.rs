@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::error::{OpLocation, ResolveError, ResolveProblem};
 use super::limits::Limit;
 use super::templates::TemplateStore;
+use crate::digest::Digest;
 use crate::ops::Count;
 use crate::params::{ParamRef, ParamUse, TemplateParams};
 use crate::template::ObjectTemplate;
@@ -24,6 +25,8 @@ pub(crate) struct OpResolver<'a, 'p> {
     pub(super) templates: &'a mut TemplateStore,
     pub(super) default_pod_template: Option<&'a str>,
     pub(super) totals: Totals,
+    /// Of the templates so far.
+    pub(super) digest: Digest,
 }
 
 impl<'a> OpResolver<'a, '_> {
@@ -100,11 +103,17 @@ impl<'a> OpResolver<'a, '_> {
 
     /// A file that is evaluated for each object.
     pub(crate) fn template(&mut self, written: &str) -> Result<Arc<ObjectTemplate>, ResolveError> {
-        self.templates.go_template(&self.at.file, written).map_err(|error| self.error(error))
+        let template =
+            self.templates.go_template(&self.at.file, written).map_err(|error| self.error(error))?;
+        self.digest.add(template.text());
+        Ok(template)
     }
 
     /// A file that is read as it is.
     pub(crate) fn plain_object(&mut self, written: &str) -> Result<Arc<ObjectTemplate>, ResolveError> {
-        self.templates.plain_object(&self.at.file, written).map_err(|error| self.error(error))
+        let object =
+            self.templates.plain_object(&self.at.file, written).map_err(|error| self.error(error))?;
+        self.digest.add(object.text());
+        Ok(object)
     }
 }

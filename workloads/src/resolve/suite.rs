@@ -8,6 +8,7 @@ use super::op::{OpResolver, Totals};
 use super::selection::Selection;
 use super::templates::{TemplateStore, beside, read_beside};
 use super::workload::{ResolvedWorkload, SchedulerConfigFile, WorkloadThreshold};
+use crate::digest::{Digest, add_workload};
 use crate::params::ParamUse;
 use crate::schema::{TestCase, Workload, parse_config};
 use crate::source::Source;
@@ -106,6 +107,7 @@ impl Suite {
             templates,
             default_pod_template: case.default_pod_template_path.as_deref(),
             totals: Totals::default(),
+            digest: Digest::default(),
         };
         let mut ops = Vec::with_capacity(case.ops.len());
         for (op_index, op) in case.ops.iter().enumerate() {
@@ -119,6 +121,8 @@ impl Suite {
             let (line, workload) = (workload.line, full_name);
             return Err(WorkloadError::UnusedParams { file, line, workload, names: unused });
         }
+        let mut digest = resolver.digest;
+        add_workload(&mut digest, &case.text, &workload.params);
         Ok(ResolvedWorkload {
             topic: config.topic.clone(),
             file: config.path.clone(),
@@ -140,6 +144,7 @@ impl Suite {
             node_declared_features,
             ops,
             source_text: case.text.clone(),
+            digest: digest.hex(),
         })
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::digest::Digest;
 use crate::ops::ResolvedOp;
-use crate::results::MetricSelector;
+use crate::results::{Content, MetricSelector};
 
 /// One workload, ready to run.
 #[derive(Clone, Debug)]
@@ -35,6 +36,19 @@ pub struct ResolvedWorkload {
     pub ops: Vec<ResolvedOp>,
     /// The test case as written, with the comment above it, for the record.
     pub source_text: String,
+    /// Of everything above that decides the work; see [`crate::digest`].
+    pub digest: String,
+}
+
+impl ResolvedWorkload {
+    /// What is run, in digests.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        Content {
+            workload: self.digest.clone(),
+            scheduler_config: self.scheduler_config.as_ref().map(|file| Digest::of(&file.text)),
+        }
+    }
 }
 
 /// The bound a workload must keep, and on what.

@@ -11,6 +11,7 @@
 //! reads a clock. The same `RunResult` gives the same bytes.
 
 mod bench_text;
+mod change;
 mod conditions;
 mod data_items;
 mod figure;
@@ -25,6 +26,7 @@ mod throughput;
 mod write;
 
 pub use bench_text::bench_text;
+pub use change::{Change, Changes, Compared, ComparedFigure, EarlierRun};
 pub use conditions::Conditions;
 pub use data_items::{
     DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, portable_name,
@@ -33,7 +35,7 @@ pub use data_items::{
 pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
 pub use latency::{Bucket, LatencySummary};
 pub use model::{
-    Attempts, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
+    Attempts, Content, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
 };
 pub use normalised::{Normalised, REFERENCE_RATE};
 pub use repeats::{Repeats, RunLatency, RunTotal};

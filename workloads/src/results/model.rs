@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Conditions, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine, Stage, Threshold, Throughput,
+    Changes, Conditions, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine, Stage, Threshold,
+    Throughput,
 };
 
 /// Value of `schema` in every result file this version writes and reads.
@@ -34,6 +35,10 @@ pub struct RunResult {
     pub repeat: u32,
     /// Gates set for the whole run; a workload's own gates are with the workload.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Every other setting that decides what is measured, by name, as `class cache`; results of older
+    /// versions do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// RFC 3339, UTC, given by the caller.
     pub started_at: String,
     /// Wall time of the whole run, set-up included.
@@ -168,10 +173,26 @@ pub struct WorkloadResult {
     /// Each run's own numbers, when it ran more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// How the headline changed since earlier runs, when there is a history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Changes>,
+    /// What was run, for the question whether two results are of the same work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Seed of this workload's random streams.
     pub seed: u64,
     /// The test case as its file has it.
     pub source: String,
+}
+
+/// Digests of what was run; see [`crate::digest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Of the test case, the workload's params and the templates they use.
+    pub workload: String,
+    /// Of the scheduler configuration; absent when it is the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler_config: Option<String>,
 }
 
 /// Pods of the measured part of a workload.

@@ -51,6 +51,8 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         threshold: None,
         execution: None,
         repeats: None,
+        change: None,
+        content: None,
         seed: 7,
         source: "- name: SchedulingBasic\n".to_owned(),
     }
@@ -110,6 +112,7 @@ fn run() -> RunResult {
         percentage_of_nodes_to_score: 0,
         repeat: 1,
         feature_gates: BTreeMap::new(),
+        options: BTreeMap::new(),
         started_at: "2026-11-15T12:30:45.5Z".to_owned(),
         duration_s: 1.5,
         partial: false,

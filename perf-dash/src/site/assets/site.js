@@ -107,6 +107,7 @@ const schedlab = (() => {
   const draw = (spec) => {
     const figure = $(`[data-chart="${spec.id}"]`);
     if (!figure) return;
+    figure.hidden = false;
     const series = spec.series.filter((one) => one.values.some((value) => value !== null && value !== undefined));
     if (series.length === 0) {
       figure.hidden = true;
@@ -136,7 +137,28 @@ const schedlab = (() => {
         points: { show: one.band || one.dash ? false : (u, s, from, to) => to - from < 120, size: 5, fill: () => colour(one.colour) },
       }))),
       bands: bands(),
-      hooks: { setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.idx !== undefined) tell(u.cursor.idx); }] },
+      hooks: { setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.idx !== undefined) tell(u.cursor.idx); }], draw: [drawMarks] },
+    });
+    // Change points: a dashed line before the first run of the new level, a triangle that says which way.
+    const drawMarks = (u) => (spec.marks || []).forEach((mark) => {
+      const left = Math.round(u.valToPos(spec.x[mark.at] - 0.5, "x", true));
+      const { left: from, top, width, height } = u.bbox;
+      if (left < from || left > from + width) return;
+      const isWorse = mark.verdict === "worse";
+      u.ctx.save();
+      u.ctx.strokeStyle = u.ctx.fillStyle = colour(isWorse ? "--fail" : "--pass");
+      u.ctx.setLineDash([4, 4]);
+      u.ctx.beginPath();
+      u.ctx.moveTo(left, top);
+      u.ctx.lineTo(left, top + height);
+      u.ctx.stroke();
+      const size = 5 * devicePixelRatio;
+      u.ctx.beginPath();
+      u.ctx.moveTo(left - size, top + (isWorse ? 0 : size * 1.6));
+      u.ctx.lineTo(left + size, top + (isWorse ? 0 : size * 1.6));
+      u.ctx.lineTo(left, top + (isWorse ? size * 1.6 : 0));
+      u.ctx.fill();
+      u.ctx.restore();
     });
     const bands = () => {
       const low = series.findIndex((one) => one.band === "low");
@@ -151,6 +173,7 @@ const schedlab = (() => {
         if (one.band || value === null || value === undefined || !chart.plot.series[number + 1].show) return;
         readout.append(`  ${one.name} ${units[one.unit](value)}`);
       });
+      (spec.marks || []).filter((mark) => mark.at === at).forEach((mark) => readout.append(`  change point: ${mark.words}`));
     };
     const build = () => {
       if (chart.plot) chart.plot.destroy();
@@ -244,6 +267,13 @@ const schedlab = (() => {
     });
     return chart;
   };
+  // Takes every chart away, so that the page can be drawn anew with other data.
+  const clearCharts = () => charts.splice(0).forEach(({ figure, plot }) => {
+    plot.destroy();
+    for (const part of ["[data-canvas]", "[data-table]"]) $(part, figure).replaceWith($(part, figure).cloneNode(true));
+    $("[data-legend]", figure).replaceChildren();
+    $("[data-table] > div", figure).replaceChildren();
+  });
   let resizing = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(resizing);
@@ -259,23 +289,25 @@ const schedlab = (() => {
     const middle = sorted.length >> 1;
     return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   };
-  const noiseBand = (data, runs) => {
+  const noiseBand = (data, shown) => {
     const low = [];
     const high = [];
+    const { fence, source } = data.series[shown];
     data.rate.forEach((rate, at) => {
-      const source = runs[data.run[at]].source;
       const before = [];
-      for (let i = at; i >= 0 && before.length < 10; i -= 1) if (runs[data.run[i]].source === source && data.rate[i]) before.push(data.rate[i]);
-      const isOurs = source === "schedlab" && data.fence && data.fence <= 1 && before.length > 2;
-      low.push(isOurs ? median(before) / (1 + data.fence) : null);
-      high.push(isOurs ? median(before) * (1 + data.fence) : null);
+      for (let i = at; i >= 0 && before.length < 10; i -= 1) if (data.of[i] === shown && data.rate[i]) before.push(data.rate[i]);
+      const isKnown = data.of[at] === shown && source === "schedlab" && fence && fence <= 1 && before.length > 2;
+      low.push(isKnown ? median(before) / (1 + fence) : null);
+      high.push(isKnown ? median(before) * (1 + fence) : null);
     });
     return [low, high];
   };
-  const workloadPage = (runs, data) => {
+  // Draws one of the workload's series: runs with the same settings on the same machine. The others
+  // stand apart in the throughput's legend, named by what differs; no line joins two of them.
+  const workloadPage = (runs, data, shown = 0) => {
     const x = data.run.map((_, at) => at);
     const xText = (at, isShort) => { const run = runs[data.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); };
-    const only = (values, source) => values.map((value, at) => (runs[data.run[at]].source === source ? value : null));
+    const only = (values, series) => values.map((value, at) => (data.of[at] === series ? value : null));
     const picked = [];
     const banner = $("[data-picked]");
     const pick = (at) => {
@@ -291,17 +323,18 @@ const schedlab = (() => {
       const link = make("a", "Compare all workloads of these two runs", { href: `${schedlab.root}compare.html#a=${a.id}&b=${b.id}` });
       banner.replaceChildren(`${runName(a)} → ${runName(b)}: ${units.rate(data.rate[picked[0]])} → ${units.rate(data.rate[picked[1]])} (${change >= 0 ? "+" : ""}${change.toFixed(1)} %). `, link);
     };
-    const [low, high] = noiseBand(data, runs);
-    const hasOurs = runs.some((run, at) => run.source === "schedlab" && data.run.includes(at));
-    // An import's latencies are of other work: a line through both would be no line.
-    const mine = (values) => only(values, hasOurs ? "schedlab" : "kube-scheduler");
-    draw({ id: "rate", x, xText, pick, height: 300, series: [
+    const [low, high] = noiseBand(data, shown);
+    const mine = (values) => only(values, shown);
+    const apart = ["--s2", "--s4", "--s6"];
+    const others = data.series.map((one, at) => ({ ...one, at })).filter((one) => one.at !== shown);
+    const nameOf = (one) => one.differs || (one.source === "schedlab" ? "newest settings" : one.source);
+    draw({ id: "rate", x, xText, pick, height: 300, marks: data.series[shown].marks, series: [
       { name: "low", values: low, band: "low", unit: "rate", colour: "--s1" },
       { name: "high", values: high, band: "high", unit: "rate", colour: "--s1" },
-      { name: "schedlab", values: only(data.rate, "schedlab"), unit: "rate", colour: "--s1" },
-      { name: "kube-scheduler", values: only(data.rate, "kube-scheduler"), unit: "rate", colour: "--s2", shown: !hasOurs },
+      { name: data.series.length > 1 ? nameOf(data.series[shown]) : data.series[shown].source, values: mine(data.rate), unit: "rate", colour: "--s1" },
+      ...others.map((one, at) => ({ name: nameOf(one), values: only(data.rate, one.at), unit: "rate", colour: apart[at % apart.length], shown: false })),
       { name: "window p50", values: mine(data.p50), unit: "rate", colour: "--s3", shown: false },
-      { name: "threshold", values: data.threshold, unit: "rate", colour: "--s5", dash: [4, 4] },
+      { name: "threshold", values: mine(data.threshold), unit: "rate", colour: "--s5", dash: [4, 4] },
     ] });
     draw({ id: "latency", x, xText, pick, log: true, series: [
       { name: "end to end p50", values: mine(data.e2e50), unit: "us", colour: "--s3" },
@@ -309,13 +342,13 @@ const schedlab = (() => {
       { name: "end to end p99", values: mine(data.e2e99), unit: "us", colour: "--s2" },
       { name: "cycle mean", values: mine(data.cycle), unit: "us", colour: "--s1" },
       { name: "cycle p99", values: mine(data.cycle99), unit: "us", colour: "--s6", shown: false },
-      ...(hasOurs ? [{ name: "kube-scheduler, cycle mean", values: only(data.cycle, "kube-scheduler"), unit: "us", colour: "--s5", shown: false }] : []),
+      ...others.filter((one) => one.source === "kube-scheduler").map((one) => ({ name: "kube-scheduler, cycle mean", values: only(data.cycle, one.at), unit: "us", colour: "--s5", shown: false })),
     ] });
     draw({ id: "memory", x, xText, pick, series: [
-      { name: "per node", values: data.node, unit: "bytes", colour: "--s1" },
-      { name: "per pod", values: data.pod, unit: "bytes", colour: "--s2" },
+      { name: "per node", values: mine(data.node), unit: "bytes", colour: "--s1" },
+      { name: "per pod", values: mine(data.pod), unit: "bytes", colour: "--s2" },
     ] });
-    draw({ id: "calls", x, xText, pick, series: [{ name: "calls per pod", values: data.calls, unit: "plain", colour: "--s1" }] });
+    draw({ id: "calls", x, xText, pick, series: [{ name: "calls per pod", values: mine(data.calls), unit: "plain", colour: "--s1" }] });
     const kernel = $("[data-kernel]");
     if (kernel) schedlab.when("instructions", (counted) => {
       const values = data.run.map((run) => { const at = counted.run.indexOf(run); return at < 0 ? null : counted.kernels[kernel.dataset.kernel][at]; });
@@ -339,7 +372,11 @@ const schedlab = (() => {
   }));
   schedlab.when("runs", (runs) => {
     const page = location.pathname.match(/\/([wp])\/([^/]+)\.html$/);
-    if (page) schedlab.when(`${page[1]}/${decodeURIComponent(page[2])}`, (data) => (page[1] === "w" ? workloadPage : partPage)(runs, data));
+    if (page) schedlab.when(`${page[1]}/${decodeURIComponent(page[2])}`, (data) => {
+      (page[1] === "w" ? workloadPage : partPage)(runs, data);
+      const choice = $("[data-series]");
+      if (choice) choice.addEventListener("change", () => { clearCharts(); workloadPage(runs, data, Number(choice.value)); });
+    });
   });
   schedlab.when("scaling", (cases) => cases.forEach((one) => {
     const x = [...new Set(Object.values(one.sources).flatMap((source) => source.nodes))].sort((a, b) => a - b);
@@ -386,13 +423,14 @@ const schedlab = (() => {
       const isSameWork = one.source === other.source;
       const body = $("#compared").tBodies[0];
       body.replaceChildren();
-      const counts = { better: 0, worse: 0, unchanged: 0, inconclusive: 0 };
-      const symbols = { better: "▲", worse: "▼", unchanged: "=", inconclusive: "?", "other work": "≠" };
+      const counts = { better: 0, worse: 0, unchanged: 0, inconclusive: 0, "other settings": 0 };
+      const symbols = { better: "▲", worse: "▼", unchanged: "=", inconclusive: "?", "other work": "≠", "other settings": "≠" };
       b.forEach((head) => {
         const base = before.get(head[0]);
         if (!base) return;
         const [fence, ratio] = [head[2], base[3] && head[3] ? head[3] / base[3] : null];
-        const verdict = !isSameWork ? "other work" : ratio === null || !fence || fence > 1 ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
+        const isSameSetting = base[8] === head[8];
+        const verdict = !isSameWork ? "other work" : !isSameSetting ? "other settings" : ratio === null || !fence || fence > 1 ? "inconclusive" : ratio > 1 + fence ? "better" : ratio < 1 / (1 + fence) ? "worse" : "unchanged";
         counts[verdict] += 1;
         const row = body.insertRow();
         const name = make("th", undefined, { scope: "row" });
@@ -409,7 +447,7 @@ const schedlab = (() => {
         both(5, units.us);
         both(6, units.plain);
       });
-      $("#compare-verdict").textContent = !isSameWork ? `${body.rows.length} workloads in both, of other work: no verdict.` : `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive.`;
+      $("#compare-verdict").textContent = !isSameWork ? `${body.rows.length} workloads in both, of other work: no verdict.` : `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive${counts["other settings"] ? `, ${counts["other settings"]} with other settings and not judged` : ""}.`;
       const notes = [];
       if (one.machine !== other.machine) notes.push(`The machines differ: ${one.machine || "unknown"} and ${other.machine || "unknown"}.`);
       if (!isSameWork) notes.push("One is schedlab, the other kube-scheduler with its API server: the numbers cover different work.");
