@@ -10,10 +10,12 @@ use schedlab_workloads::protocol::{BUDGET_DEFAULT, PRECISION_DEFAULT};
 use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
+use crate::commands::alerts::AlertsArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
+use crate::commands::run_history::label;
 use crate::commands::serve::ServeArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
@@ -32,7 +34,7 @@ use crate::commands::site::SiteArgs;
   schedlab profile '^PlainPods/5000'         where the time goes
 
 Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
-threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression; \
+threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression, or an alert is open; \
 4 a comparison was inconclusive.")]
 pub(crate) struct Cli {
     /// What to do.
@@ -54,6 +56,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run variants of a workload interleaved and compare them
     Ab(AbArgs),
+    /// Show where workloads of a history got slower or faster for good; ends with 3 when a regression
+    /// is open
+    Alerts(AlertsArgs),
     /// Append results, or upstream's perf-dash JSON, to a history
     Record(RecordArgs),
     /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
@@ -152,10 +157,20 @@ pub(crate) struct RunArgs {
     /// End with exit code 1 when a workload misses the threshold its file sets
     #[arg(long)]
     pub(crate) enforce_thresholds: bool,
-    /// Record the result in this history when the run is over; a `schedlab serve` of the same history
-    /// shows the run's progress meanwhile
+    /// Where the run is remembered, and compared with the last run that has the same settings; a
+    /// `schedlab serve` of a history that is named here shows the run's progress meanwhile
+    /// [default: schedlab-history; with --json nothing is remembered unless this is given]
     #[arg(long, value_name = "DIR")]
     pub(crate) history: Option<PathBuf>,
+    /// Neither record the run nor compare it with earlier ones
+    #[arg(long, conflicts_with_all = ["history", "baseline", "save_baseline"])]
+    pub(crate) no_history: bool,
+    /// Compare also with the run of this name: see --save-baseline, and `schedlab record --label`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Record the run under this name
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) save_baseline: Option<String>,
     /// Serve Prometheus metrics with kube-scheduler's names on this loopback address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -186,6 +201,9 @@ impl Default for RunArgs {
             json: false,
             enforce_thresholds: false,
             history: None,
+            no_history: false,
+            baseline: None,
+            save_baseline: None,
             metrics: None,
             metrics_linger: 0,
         }

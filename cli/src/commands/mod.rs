@@ -1,6 +1,7 @@
 //! One file a verb.
 
 pub(crate) mod ab;
+pub(crate) mod alerts;
 pub(crate) mod compare;
 pub(crate) mod explain;
 mod explain_text;
@@ -12,6 +13,7 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod run_history;
 mod run_text;
 mod select;
 pub(crate) mod serve;

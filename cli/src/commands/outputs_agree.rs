@@ -82,6 +82,8 @@ fn workload(draws: &mut Draws, at: usize) -> WorkloadResult {
         threshold: None,
         execution: None,
         repeats: Repeats::from_runs(rates.iter().map(run).collect()),
+        change: None,
+        content: None,
         seed: 0,
         source: String::new(),
     };
@@ -109,6 +111,7 @@ fn run(seed: u64) -> RunResult {
         percentage_of_nodes_to_score: 0,
         repeat: 0,
         feature_gates: BTreeMap::new(),
+        options: BTreeMap::new(),
         started_at: "2026-11-15T12:30:45Z".to_owned(),
         duration_s: 1.5,
         partial: false,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_perf_dash::compare::load_results;
-use schedlab_perf_dash::history::{self, ImportFacts, ProfileSummary, Record, import_data_items};
+use schedlab_perf_dash::history::{self, ImportFacts, ProfileSummary, Record, import_file};
 
 use serde_json::Value;
 
 use super::run::DEFAULT_OUT;
+use super::run_history::{DEFAULT_HISTORY, label};
 use crate::Exit;
 use crate::progress::say;
 
@@ -21,10 +22,11 @@ pub(crate) struct RecordArgs {
     #[arg(value_name = "RESULT", default_value = DEFAULT_OUT)]
     results: Vec<PathBuf>,
     /// The history's directory; made when missing
-    #[arg(long, value_name = "DIR", default_value = "schedlab-history")]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_HISTORY)]
     history: PathBuf,
-    /// What to call the run, as "nightly" or "PR 123"
-    #[arg(long, value_name = "TEXT")]
+    /// What to call the run, as "nightly" or "PR 123"; `schedlab run --baseline` finds it by that name.
+    /// A run that is recorded already gets the name
+    #[arg(long, value_name = "TEXT", value_parser = label)]
     label: Option<String>,
     /// profile.json of `schedlab profile`, to record with the (one) result
     #[arg(long, value_name = "FILE")]
@@ -33,7 +35,8 @@ pub(crate) struct RecordArgs {
     /// (one) result
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
-    /// Record upstream's perf-dash JSON files instead
+    /// Record files of upstream's scheduler_perf instead: perf-dash JSON
+    /// (BenchmarkPerfScheduling_*.json), or `go test -bench` text, which has no date: give --at
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["results", "profile", "instructions"])]
     import: Vec<PathBuf>,
     /// Commit or version that was measured [default: what the result says]
@@ -121,5 +124,5 @@ fn imported(args: &RecordArgs) -> Result<Vec<Record>> {
         label: args.label.clone(),
         machine: None,
     };
-    args.import.iter().map(|path| Ok(import_data_items(path, &facts)?)).collect()
+    args.import.iter().map(|path| Ok(import_file(path, &facts)?)).collect()
 }

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use schedlab_cluster::latency::RateLimit;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
-use schedlab_perf_dash::history::{self, Record};
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, Outcome, Progress, RunSettings, run_workload};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
@@ -27,6 +27,7 @@ use schedlab_workloads::results::{
 };
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
+use super::run_history::Memory;
 use super::{run_text, select, study, study_text};
 use crate::announce::Announcer;
 use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, MissMode, RunArgs};
@@ -51,12 +52,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
+    let memory = Memory::open(args)?;
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config.as_ref(), &gates);
-    let announcer =
-        args.history.as_deref().map(|dir| Announcer::start(dir, &result.started_at)).transpose()?;
+    let announcer = announcer(args, &result.started_at);
     let watchers = Watchers { metrics: metrics.as_ref(), announcer: announcer.as_ref() };
     let (mut to_run, skipped, broken) = split(workloads);
     if let Some((file, _)) = &scheduler_config {
@@ -96,11 +97,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         }
     }
     result.duration_s = started.elapsed().as_secs_f64();
+    if let Some(memory) = &memory {
+        memory.remember(&mut result);
+    }
     let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
     drop(announcer);
-    if let Some(dir) = &args.history {
-        record(dir, &result)?;
-    }
     if args.json {
         say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
     } else {
@@ -216,6 +217,7 @@ fn run_header(
         percentage_of_nodes_to_score: args.percentage_of_nodes_to_score.or(percentage).unwrap_or(0),
         repeat: args.repeat.unwrap_or(0),
         feature_gates: gates.clone(),
+        options: options(args),
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         duration_s: 0.0,
         partial: false,
@@ -224,6 +226,30 @@ fn run_header(
         workloads: Vec::new(),
         figures: Vec::new(),
     }
+}
+
+/// The settings that a result has no field of its own for. Every flag that decides what is measured is
+/// here or has a field: results are compared only where all of them agree.
+fn options(args: &RunArgs) -> BTreeMap<String, String> {
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let limit = link(&args.api, args.seed).limit;
+    let limit = limit.map_or_else(|| "none".to_owned(), |it| format!("{} qps, burst {}", it.qps, it.burst));
+    let options = [
+        ("class cache", typed(args.class_cache)),
+        ("pod counting", typed(args.pod_counting)),
+        ("API latency", args.api.api_latency.to_string()),
+        ("API rate limit", limit),
+        ("nominate", typed(args.api.nominate)),
+        ("nominated node miss", typed(args.nominated_node_miss)),
+        ("events", typed(args.api.events)),
+        ("build", build.to_owned()),
+    ];
+    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A choice as it is typed.
+fn typed(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// `A=true,B=false`.
@@ -314,15 +340,16 @@ struct Watchers<'a> {
     announcer: Option<&'a Announcer>,
 }
 
-/// Appends the result to a history. What interrupted runs measured is recorded too, and marked.
-fn record(dir: &Path, result: &RunResult) -> Result<()> {
-    if result.workloads.is_empty() {
-        return Ok(());
+/// Tells a server beside a history that was named how far the run is. Nobody else is told: the thread
+/// that tells wakes up while pods are measured.
+fn announcer(args: &RunArgs, started_at: &str) -> Option<Announcer> {
+    match Announcer::start(args.history.as_deref()?, started_at) {
+        Ok(announcer) => Some(announcer),
+        Err(error) => {
+            complain(&format!("schedlab: warning: the run's progress is not announced: {error:#}"));
+            None
+        }
     }
-    let record = Record::from_run(result, None, Vec::new());
-    history::append(dir, &record)?;
-    complain(&format!("schedlab: recorded {} in {}", record.id, dir.display()));
-    Ok(())
 }
 
 fn repeat(

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schedlab_perf_dash::format;
+use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::slo::{self, SloVerdict};
-use schedlab_workloads::results::{LatencySummary, Pods, RunResult, Skipped, Stage, Status, WorkloadResult};
+use schedlab_workloads::results::{
+    Change, Compared, ComparedFigure, LatencySummary, Pods, RunResult, Skipped, Stage, Status, WorkloadResult,
+};
 
 use super::run::has_measured_nothing;
 use crate::progress::say;
@@ -30,7 +33,8 @@ pub(super) fn print(result: &RunResult, report: Option<&Path>) {
 const LEGEND: &str = "pods/s: scheduled pods over the measured interval, median of n runs; ±: half of its 95 % \
 interval.\nSLO: at least 100 attempts/s, 100-150 pods/s, algorithm mean at most 10 ms.";
 
-/// A column: its heading, how it is aligned, from which width on it is shown, and its cell.
+/// A column: its heading, how it is aligned, from which width on it is shown, and its cell. A column in
+/// which no workload has anything to say is left out.
 struct Column {
     name: &'static str,
     align: Align,
@@ -42,7 +46,7 @@ struct Column {
 const WIDE: u16 = 140;
 const MIDDLE: u16 = 100;
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 14] = [
     Column { name: "workload", align: Align::Left, width_min: 0, cell: |w| plain(w.name.clone()) },
     Column { name: "pods/s", align: Align::Right, width_min: 0, cell: |w| plain(pods_per_s(w)) },
     Column { name: "±", align: Align::Right, width_min: 0, cell: half_width },
@@ -51,6 +55,19 @@ const COLUMNS: [Column; 11] = [
         align: Align::Right,
         width_min: 0,
         cell: |w| plain(w.throughput.samples.to_string()),
+    },
+    Column { name: CHANGE, align: Align::Right, width_min: 0, cell: |w| change_cell(since_last(w)) },
+    Column {
+        name: "95 % interval",
+        align: Align::Right,
+        width_min: MIDDLE,
+        cell: |w| plain(since_last(w).map_or_else(|| NOTHING.to_owned(), change_interval)),
+    },
+    Column {
+        name: "vs baseline",
+        align: Align::Right,
+        width_min: 0,
+        cell: |w| change_cell(since_baseline(w)),
     },
     Column { name: "normalised", align: Align::Right, width_min: WIDE, cell: |w| plain(normalised(w)) },
     Column {
@@ -76,9 +93,19 @@ const COLUMNS: [Column; 11] = [
     Column { name: "SLO", align: Align::Left, width_min: 0, cell: slo_mark },
 ];
 
+/// What a cell without a value shows.
+const NOTHING: &str = "-";
+const CHANGE: &str = "change";
+/// Columns that are there only where a run was compared with another.
+const OPTIONAL: [&str; 3] = [CHANGE, "95 % interval", "vs baseline"];
+
 pub(super) fn table(workloads: &[WorkloadResult], width: Option<u16>) -> String {
     let fits = |column: &&Column| width.is_none_or(|width| column.width_min <= width);
-    let columns: Vec<&Column> = COLUMNS.iter().filter(fits).collect();
+    let says = |column: &&Column| {
+        !OPTIONAL.contains(&column.name)
+            || workloads.iter().any(|workload| (column.cell)(workload).0 != NOTHING)
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(fits).filter(says).collect();
     let heading: Vec<(&str, Align)> = columns.iter().map(|column| (column.name, column.align)).collect();
     let row = |workload: &WorkloadResult| columns.iter().map(|column| (column.cell)(workload)).collect();
     render_toned(&heading, &workloads.iter().map(row).collect::<Vec<Vec<Toned>>>(), width)
@@ -104,6 +131,35 @@ fn half_width(workload: &WorkloadResult) -> Toned {
     let tone = if workload.warnings.is_empty() { Tone::Plain } else { Tone::Unsure };
     let text = workload.throughput.relative_half_width().map_or_else(|| "-".to_owned(), format::percent);
     (text, tone)
+}
+
+fn since_last(workload: &WorkloadResult) -> Option<&Compared> {
+    workload.change.as_ref()?.last.compared()
+}
+
+fn since_baseline(workload: &WorkloadResult) -> Option<&Compared> {
+    workload.change.as_ref()?.baseline.as_ref()?.compared()
+}
+
+/// `+3.1 % better`.
+fn change_cell(change: Option<&Compared>) -> Toned {
+    let Some(change) = change else { return plain(NOTHING.to_owned()) };
+    let tone = match change.verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::Inconclusive => Tone::Unsure,
+        Verdict::Unchanged => Tone::Plain,
+    };
+    (format!("{} {}", format::signed_percent(change.ratio.value), change.verdict.word()), tone)
+}
+
+/// `+1.2 % … +5.0 %`.
+fn change_interval(change: &Compared) -> String {
+    if !change.has_interval() {
+        return NOTHING.to_owned();
+    }
+    let end = |ratio| format::signed_percent(ratio);
+    format!("{} … {}", end(change.ratio.low), end(change.ratio.high))
 }
 
 fn latency(workload: &WorkloadResult, stage: Stage, pick: fn(&LatencySummary) -> f64) -> String {
@@ -164,6 +220,7 @@ fn notes(result: &RunResult) -> Vec<String> {
     for workload in &result.workloads {
         notes.extend(of_workload(workload));
     }
+    notes.extend(changes(&result.workloads));
     let ignored: BTreeSet<&str> =
         result.workloads.iter().flat_map(|it| &it.gates_without_effect).map(String::as_str).collect();
     if !ignored.is_empty() {
@@ -174,6 +231,64 @@ fn notes(result: &RunResult) -> Vec<String> {
         notes.push(skipped(&result.skipped));
     }
     notes
+}
+
+/// What changed, in sentences: each workload that got better or worse, what the others were held
+/// against, and why some were held against nothing.
+fn changes(workloads: &[WorkloadResult]) -> Vec<String> {
+    let all = workloads.iter().filter_map(|it| Some((it, it.change.as_ref()?)));
+    let all: Vec<(&WorkloadResult, &str, &Change)> = all
+        .flat_map(|(workload, changes)| {
+            let baseline = changes.baseline.as_ref().map(|change| (workload, "against the baseline", change));
+            std::iter::once((workload, "since the last run", &changes.last)).chain(baseline)
+        })
+        .collect();
+    let mut notes = Vec::new();
+    for (workload, what, change) in &all {
+        if let Some(change) = change.compared()
+            && (matches!(change.verdict, Verdict::Better | Verdict::Worse) || change.note.is_some())
+        {
+            notes.push(format!("{} {what}: {}", workload.name, sentence(change)));
+        }
+    }
+    let mut by_reason: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (workload, what, change) in &all {
+        if let Change::NotComparable { why } = change {
+            by_reason.entry((what, why)).or_default().push(&workload.name);
+        }
+    }
+    let none = by_reason.into_iter().map(|((what, why), names)| {
+        let shown = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
+        let more = names.len().saturating_sub(NAMES_MAX);
+        let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("No change {what} of {shown}{rest}: {why}")
+    });
+    notes.extend(none);
+    notes
+}
+
+/// `worse, -12.3 % (-14.0 % … -10.1 %), 1,000 to 877 pods/s, noise up to ±2.00 %, run of ...`.
+fn sentence(change: &Compared) -> String {
+    let interval = match change.has_interval() {
+        true => format!(" ({})", change_interval(change)),
+        false => String::new(),
+    };
+    let unit = match change.figure {
+        ComparedFigure::PodsPerS => "pods/s",
+        ComparedFigure::Normalised => "normalised pods/s",
+    };
+    let note = change.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
+    let revision = change.against.revision.as_deref().map(|it| it.get(..10).unwrap_or(it));
+    format!(
+        "{}, {}{interval}, {} to {} {unit}, noise up to ±{:.2} %, run of {} ({}){note}",
+        change.verdict.word(),
+        format::signed_percent(change.ratio.value),
+        format::rate(change.base),
+        format::rate(change.head),
+        change.fence * 100.0,
+        format::minute(&change.against.started_at),
+        change.against.label.as_deref().or(revision).unwrap_or("unknown revision"),
+    )
 }
 
 fn of_workload(workload: &WorkloadResult) -> Vec<String> {

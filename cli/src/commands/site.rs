@@ -8,6 +8,7 @@ use clap::Args;
 use schedlab_perf_dash::history;
 use schedlab_perf_dash::site::{self, Audience};
 
+use super::run_history::DEFAULT_HISTORY;
 use crate::Exit;
 use crate::progress::{complain, say};
 
@@ -15,7 +16,7 @@ use crate::progress::{complain, say};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SiteArgs {
     /// The history's directory
-    #[arg(long, value_name = "DIR", default_value = "schedlab-history")]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_HISTORY)]
     pub(crate) history: PathBuf,
     /// Where to write the site; opens from disk, and any static host can serve it
     #[arg(long, value_name = "DIR", default_value = "schedlab-site")]

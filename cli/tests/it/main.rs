@@ -4,6 +4,7 @@ mod bad_input;
 mod explain;
 mod extenders;
 mod gate;
+mod history;
 mod interrupt;
 mod lab;
 mod list;
