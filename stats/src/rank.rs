@@ -37,7 +37,7 @@ pub fn wilcoxon_p(ratios: &[f64]) -> f64 {
     let positive: f64 = ranks.iter().zip(&differences).filter(|(_, d)| 0.0 < **d).map(|(rank, _)| rank).sum();
     let count = differences.len();
     if ties == 0.0 && count <= EXACT_MAX {
-        return exact_two_sided(&signed_rank_counts(count), positive);
+        return exact_two_sided(&signed_rank_shares(count), positive);
     }
     let n = count as f64;
     let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
@@ -83,16 +83,18 @@ fn u_counts(n: usize, m: usize) -> Vec<f64> {
     ways.swap_remove(n)
 }
 
-/// How many of the 2^n signings have each sum of positive ranks.
-fn signed_rank_counts(n: usize) -> Vec<f64> {
-    let mut ways = vec![0.0; n * (n + 1) / 2 + 1];
-    ways[0] = 1.0;
+/// The share of the 2^n signings that has each sum of positive ranks. Shares and not counts: these
+/// stay finite for any n.
+pub(crate) fn signed_rank_shares(n: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; n * (n + 1) / 2 + 1];
+    shares[0] = 1.0;
     for rank in 1..=n {
-        for sum in (rank..ways.len()).rev() {
-            ways[sum] += ways[sum - rank];
+        for sum in (0..=rank * (rank + 1) / 2).rev() {
+            let signed = if rank <= sum { shares[sum - rank] } else { 0.0 };
+            shares[sum] = f64::midpoint(shares[sum], signed);
         }
     }
-    ways
+    shares
 }
 
 fn exact_two_sided(counts: &[f64], statistic: f64) -> f64 {

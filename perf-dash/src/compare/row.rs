@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::format::signed_percent;
 use crate::stats::{
-    Direction, Fence, Interval, Verdict, judge, mann_whitney_p, median, ratio_of_medians, ratio_of_pairs,
-    round_ratios, wilcoxon_p,
+    Direction, Fence, Interval, Verdict, judge, mann_whitney_p, median, middle_of_pairs, pairs_needed,
+    ratio_of_medians, ratio_of_pairs, round_ratios, wilcoxon_p,
 };
 
 /// What is compared.
@@ -59,6 +59,9 @@ pub enum Weight {
     Shown,
 }
 
+/// How ratios of sessions are judged.
+const SESSIONS_TEST: &str = "middle of the ratios of sessions (Hodges-Lehmann), Wilcoxon's signed ranks";
+
 /// One line of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -76,6 +79,10 @@ pub struct Row {
     pub head_samples: usize,
     /// `head / base`, with its interval.
     pub ratio: Option<Interval>,
+    /// The ratio is the middle of ratios that were each measured side by side, not that of the two
+    /// medians, which may say otherwise.
+    #[serde(default)]
+    pub is_paired: bool,
     /// Two-sided p of the rank test.
     pub p: Option<f64>,
     /// The test used, in words.
@@ -109,20 +116,19 @@ impl Row {
             return Row::without_ratio(workload, metric, (base, head), fence);
         }
         let rounds = round_ratios(base, head);
-        let (ratio, p, test, count) = match pairing {
-            Pairing::Rounds if !rounds.is_empty() => {
-                let test = "median of ABBA rounds, bootstrap 95 %, Wilcoxon signed ranks";
-                (ratio_of_pairs(&rounds, seed), wilcoxon_p(&rounds), test, rounds.len())
-            }
-            _ => {
-                let test = "ratio of medians, bootstrap 95 %, Mann-Whitney U";
-                let count = base.len().min(head.len());
-                (ratio_of_medians(base, head, seed), mann_whitney_p(base, head), test, count)
-            }
+        let is_paired = pairing == Pairing::Rounds && !rounds.is_empty();
+        let (ratio, p, test, count) = if is_paired {
+            let test = "median of ABBA rounds, bootstrap 95 %, Wilcoxon signed ranks";
+            (ratio_of_pairs(&rounds, seed), wilcoxon_p(&rounds), test, rounds.len())
+        } else {
+            let test = "ratio of medians, bootstrap 95 %, Mann-Whitney U";
+            let count = base.len().min(head.len());
+            (ratio_of_medians(base, head, seed), mann_whitney_p(base, head), test, count)
         };
         let judged = judge(&ratio, &fence, metric.direction, count);
         Row {
             ratio: Some(ratio),
+            is_paired,
             p: Some(p),
             test: test.to_owned(),
             verdict: judged.verdict,
@@ -131,7 +137,8 @@ impl Row {
         }
     }
 
-    /// Judges ratios `head / base` that were each measured for themselves; the values are shown.
+    /// Judges ratios `head / base` that were each measured for themselves, by an interval of this
+    /// confidence; the values are shown.
     #[must_use]
     pub fn from_ratios(
         workload: &str,
@@ -139,20 +146,22 @@ impl Row {
         (base, head): (&[f64], &[f64]),
         ratios: &[f64],
         fence: Fence,
-        seed: u64,
+        confidence: f64,
     ) -> Row {
         let row = Row::without_ratio(workload, metric, (base, head), fence);
         if ratios.is_empty() || !ratios.iter().all(|&ratio| 0.0 < ratio && ratio.is_finite()) {
             return row;
         }
-        let ratio = ratio_of_pairs(ratios, seed);
+        let ratio = middle_of_pairs(ratios, confidence);
         let judged = judge(&ratio, &fence, row.metric.direction, ratios.len());
+        let missing = pairs_needed(confidence).saturating_sub(ratios.len());
         Row {
             ratio: Some(ratio),
+            is_paired: true,
             p: Some(wilcoxon_p(ratios)),
-            test: "median of sessions of ABBA quartets, bootstrap 95 %, Wilcoxon signed ranks".to_owned(),
-            verdict: judged.verdict,
-            more_needed: judged.more_needed,
+            test: SESSIONS_TEST.to_owned(),
+            verdict: if missing == 0 { judged.verdict } else { Verdict::Inconclusive },
+            more_needed: if missing == 0 { judged.more_needed } else { Some(missing) },
             ..row
         }
     }
@@ -180,6 +189,7 @@ impl Row {
             base_samples: base.len(),
             head_samples: head.len(),
             ratio: None,
+            is_paired: false,
             p: None,
             test: "none: a side has no value above 0".to_owned(),
             fence,
@@ -248,6 +258,12 @@ impl Row {
     #[must_use]
     pub fn change(&self) -> String {
         self.ratio.map_or_else(|| "-".to_owned(), |ratio| signed_percent(ratio.ratio))
+    }
+
+    /// The change with what it is of, where that is not the medians: `+3.1 % paired`.
+    #[must_use]
+    pub fn labelled_change(&self) -> String {
+        if self.is_paired { format!("{} paired", self.change()) } else { self.change() }
     }
 
     /// The interval of the change: `+1.2 % … +5.0 %`.

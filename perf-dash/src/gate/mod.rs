@@ -2,11 +2,13 @@
 //! history of its own noise, and a yardstick that makes two machines' numbers comparable.
 
 mod callgrind;
+mod looks;
 mod noise;
 mod reference;
 mod session;
 
 pub use callgrind::{FunctionChange, InstructionCounts, Place, instruction_rows};
+pub use looks::{Looks, settled_by_equal_counts};
 pub use noise::{NoiseError, NoiseKey, NoiseRecord, append_noise, noise_fences};
 pub use reference::{REFERENCE_STEPS, Score, reference_kernel, score};
 pub use session::{GATE_LEVEL, Quartet, Session, kernel_row};

@@ -4,13 +4,14 @@
 //! block     about a millisecond of one kernel in one build
 //! quartet   four blocks, A B B A or B A A B: the machine's drift cancels
 //! session   some quartets of one pair of processes          -> one ratio
-//! run       some sessions, each with processes of its own   -> the median, its interval, a verdict
+//! run       some sessions, each with processes of its own   -> their middle, its interval, a verdict
 //! ```
 //!
 //! Why sessions? Where the loader and the kernel put a process decides caches and aliasing, and so
 //! its speed, by a percent or so, for as long as it lives. Blocks of one pair of processes agree
 //! with each other and are wrong together; only a new pair is a new sample.
 
+use super::Looks;
 use crate::compare::{Metric, Row};
 use crate::stats::{Fence, median, quantile};
 
@@ -66,16 +67,23 @@ impl Session {
 /// sessions on.
 pub const GATE_LEVEL: f64 = 0.01;
 
-/// The row of a kernel whose blocks have so many turns.
+/// The row of a kernel whose blocks have so many turns, at one of these looks.
 #[must_use]
-pub fn kernel_row(kernel: &str, sessions: &[Session], turns: usize, fence: Fence, seed: u64) -> Row {
+pub fn kernel_row(kernel: &str, sessions: &[Session], turns: usize, fence: Fence, looks: Looks) -> Row {
     let per_turn = |ns: fn(&Session) -> f64| -> Vec<f64> {
         sessions.iter().map(|session| ns(session) / turns as f64).collect()
     };
     let ratios: Vec<f64> = sessions.iter().map(Session::ratio).collect();
     let (base, head) = (per_turn(Session::base_ns), per_turn(Session::head_ns));
-    Row::from_ratios(kernel, Metric::cost("wall clock", "ns"), (&base, &head), &ratios, fence, seed)
-        .needing_p_below(GATE_LEVEL)
+    Row::from_ratios(
+        kernel,
+        Metric::cost("wall clock", "ns"),
+        (&base, &head),
+        &ratios,
+        fence,
+        looks.confidence(),
+    )
+    .needing_p_below(GATE_LEVEL)
 }
 
 #[cfg(test)]
@@ -83,6 +91,8 @@ mod tests {
     use super::*;
     use crate::stats::Verdict;
     use crate::stats::testing::Sampler;
+
+    const ONCE: Looks = Looks { first: 12, count: 1 };
 
     /// Sessions of a head that is slower by `cost`: each has its own bias, blocks jitter, some are
     /// interrupted, and the machine drifts.
@@ -108,10 +118,8 @@ mod tests {
     fn three_percent_is_caught_and_nothing_is_not() {
         let mut sampler = Sampler::new(31);
         let mut verdicts = |cost| {
-            (0..60_u64)
-                .map(|seed| {
-                    kernel_row("k", &sessions(&mut sampler, cost), 10, Fence::given(0.01), seed).verdict
-                })
+            (0..60)
+                .map(|_| kernel_row("k", &sessions(&mut sampler, cost), 10, Fence::given(0.01), ONCE).verdict)
                 .collect::<Vec<_>>()
         };
         assert!(
@@ -125,7 +133,7 @@ mod tests {
     fn the_row_shows_the_undisturbed_time_of_a_turn() {
         let quartet = |stall: f64| Quartet { base_ns: [1000.0, 1000.0 + stall], head_ns: [1100.0, 1100.0] };
         let session = Session { quartets: vec![quartet(0.0), quartet(9e6), quartet(0.0)] };
-        let row = kernel_row("k", &vec![session; 8], 10, Fence::given(0.02), 1);
+        let row = kernel_row("k", &vec![session; 8], 10, Fence::given(0.02), ONCE);
         assert_eq!((row.base, row.head), (Some(100.0), Some(110.0)));
         assert_eq!((row.base_samples, row.verdict), (8, Verdict::Worse));
         assert_eq!(row.change(), "+10.0 %");

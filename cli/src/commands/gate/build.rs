@@ -45,13 +45,17 @@ impl Build {
         Ok(Build { name, checkout, target: home.join("target"), features: Vec::new() })
     }
 
-    /// The working tree, changes and all.
+    /// The working tree, changes and all; without git, the folder this is called in.
     pub(crate) fn of_working_tree(work: &Path) -> Result<Build> {
-        let checkout = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-toplevel"])?);
+        let target = std::path::absolute(work.join("working-tree"))?.join("target");
+        let Ok(top) = git(Path::new("."), &["rev-parse", "--show-toplevel"]) else {
+            let (name, checkout) = ("working tree".to_owned(), std::env::current_dir()?);
+            return Ok(Build { name, checkout, target, features: Vec::new() });
+        };
+        let checkout = PathBuf::from(top);
         let commit = git(Path::new("."), &["rev-parse", "--short=12", "HEAD"])?;
         let is_clean = git(Path::new("."), &["status", "--porcelain", "-uno"])?.is_empty();
         let name = format!("working tree ({commit}{})", if is_clean { "" } else { ", changed" });
-        let target = std::path::absolute(work.join("working-tree"))?.join("target");
         Ok(Build { name, checkout, target, features: Vec::new() })
     }
 

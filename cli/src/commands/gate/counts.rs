@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
 
+use super::kernels::{Filter, Suite};
 use super::server::PLANTED_STEPS;
-use super::{Filter, Suite};
 
 /// As callgrind demangles it.
 const MEASURED: &str = "schedlab_benches::suite::measured_batch";

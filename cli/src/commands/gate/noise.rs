@@ -8,7 +8,7 @@ use anyhow::Result;
 use schedlab_perf_dash::gate::{NoiseKey, NoiseRecord, append_noise, noise_fences};
 use schedlab_perf_dash::stats::Fence;
 
-use super::wall_clock::Measured;
+use super::wall_clock::{Measured, WallClock};
 use crate::host;
 
 /// Half a percent: code that was only moved changes a hot loop by that much.
@@ -16,7 +16,7 @@ const FENCE_FLOOR: f64 = 0.005;
 
 /// Fences by kernel, and one for those that have no history.
 #[derive(Debug)]
-pub(super) struct KernelFences {
+pub(crate) struct KernelFences {
     default: Fence,
     by_kernel: BTreeMap<String, Fence>,
 }
@@ -36,18 +36,19 @@ impl KernelFences {
     }
 }
 
-/// What this machine's measurements can be compared with.
+/// What this machine's measurements can be compared with: those of as many sessions as the first
+/// look has, whatever the later ones need.
 pub(super) fn key(sessions: usize, quartets: usize) -> NoiseKey {
     let machine = host::machine();
     NoiseKey { machine: format!("{}, {} cores", machine.cpu_model, machine.cores), sessions, quartets }
 }
 
 /// Adds what a build against itself has shown.
-pub(super) fn remember(file: &Path, key: &NoiseKey, kernels: &[Measured]) -> Result<()> {
+pub(super) fn remember(file: &Path, key: &NoiseKey, measured: &WallClock) -> Result<()> {
     let record = |kernel: &Measured| NoiseRecord {
         key: key.clone(),
         kernel: kernel.path.clone(),
-        ratio: kernel.ratio(),
+        ratio: kernel.ratio(measured.looks),
     };
-    Ok(append_noise(file, &kernels.iter().map(record).collect::<Vec<_>>())?)
+    Ok(append_noise(file, &measured.kernels.iter().map(record).collect::<Vec<_>>())?)
 }

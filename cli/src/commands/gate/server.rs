@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::Suite;
+use super::kernels::Suite;
 
 /// One `gate-kernels serve`, from a copy of the binary that goes with it.
 pub(super) struct Server {

@@ -1,4 +1,7 @@
 //! The wall-clock half: two builds in two processes on one core, taking turns of a millisecond.
+//!
+//! Kernels that a look leaves open get further sessions, until they are decided, the looks are used
+//! up or the time is; what each look may claim is the matter of [`Looks`].
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,18 +9,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{
-    NoiseKey, Quartet, REFERENCE_STEPS, Session, kernel_row, reference_kernel, score,
+    Looks, Quartet, REFERENCE_STEPS, Session, kernel_row, reference_kernel, score,
 };
-use schedlab_perf_dash::stats::{SAMPLES_MIN, abba_order, median};
+use schedlab_perf_dash::stats::{Verdict, abba_order, median, middle_of_pairs, pairs_needed};
 
+use super::kernels::{Filter, Suite};
+use super::noise::KernelFences;
 use super::server::{Server, list};
-use super::{Suite, noise::KernelFences};
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     pub(super) suite: Suite,
-    pub(super) sessions: usize,
+    pub(super) looks: Looks,
     pub(super) quartets: usize,
     /// No new session after so long, once there are enough for a verdict.
     pub(super) seconds_max: u64,
@@ -30,7 +34,7 @@ const BLOCK_NS: f64 = 1e6;
 
 /// One kernel, measured.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     pub(super) path: String,
     turns: usize,
     sessions: Vec<Session>,
@@ -41,17 +45,49 @@ pub(super) struct Measured {
 
 /// All kernels of a run.
 #[derive(Debug)]
-pub(super) struct WallClock {
-    pub(super) kernels: Vec<Measured>,
+pub(crate) struct WallClock {
+    pub(crate) kernels: Vec<Measured>,
     pub(super) unmatched: Vec<String>,
+    pub(super) looks: Looks,
     /// The yardstick's rate beside each session.
     steps_per_s: Vec<f64>,
 }
 
 /// Measures what both builds have.
-pub(super) fn measure(base: &Path, head: &Path, effort: Effort, filter: &super::Filter) -> Result<WallClock> {
-    let (of_base, of_head) = (list(base, effort.suite, "timed")?, list(head, effort.suite, "timed")?);
-    let mut all = WallClock { kernels: Vec::new(), unmatched: Vec::new(), steps_per_s: Vec::new() };
+pub(super) fn measure(
+    [base, head]: [&Path; 2],
+    effort: Effort,
+    fences: &KernelFences,
+    filter: &Filter,
+) -> Result<WallClock> {
+    let looks = effort.looks;
+    let mut all = WallClock { looks, ..common_kernels([base, head], effort.suite, filter)? };
+    let started = Instant::now();
+    let enough = pairs_needed(looks.confidence());
+    for look in 0..looks.count {
+        let is_open = |kernel: &Measured| look == 0 || kernel.is_open(fences, looks);
+        let mut open: Vec<&mut Measured> = all.kernels.iter_mut().filter(|kernel| is_open(kernel)).collect();
+        if open.is_empty() {
+            break;
+        }
+        for number in all.steps_per_s.len()..looks.sessions_at(look) {
+            if enough <= number && Duration::from_secs(effort.seconds_max) < started.elapsed() {
+                return Ok(all);
+            }
+            let seed = effort.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
+            let mut servers = start_both([base, head], effort.suite, seed)?;
+            open.iter_mut().try_for_each(|kernel| kernel.session(&mut servers, effort.quartets, seed))?;
+            all.steps_per_s.push(reference_rate());
+        }
+    }
+    Ok(all)
+}
+
+/// The kernels of both builds, not measured yet.
+fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Result<WallClock> {
+    let (of_base, of_head) = (list(base, suite, "timed")?, list(head, suite, "timed")?);
+    let looks = Looks { first: 0, count: 1 };
+    let mut all = WallClock { kernels: Vec::new(), unmatched: Vec::new(), looks, steps_per_s: Vec::new() };
     for path in of_base.iter().filter(|path| filter.takes(path)) {
         if of_head.contains(path) {
             all.kernels.push(Measured::new(path));
@@ -62,17 +98,7 @@ pub(super) fn measure(base: &Path, head: &Path, effort: Effort, filter: &super::
     let only_head = |path: &&String| filter.takes(path) && !of_base.contains(path);
     all.unmatched.extend(of_head.iter().filter(only_head).map(|path| format!("{path} (head only)")));
     if all.kernels.is_empty() {
-        bail!("no kernel is left to time; `--filter` leaves none, or the builds have none in common");
-    }
-    let started = Instant::now();
-    for number in 0..effort.sessions {
-        if SAMPLES_MIN <= number && Duration::from_secs(effort.seconds_max) < started.elapsed() {
-            break;
-        }
-        let seed = effort.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-        let mut servers = start_both([base, head], effort.suite, seed)?;
-        all.kernels.iter_mut().try_for_each(|kernel| kernel.session(&mut servers, effort.quartets, seed))?;
-        all.steps_per_s.push(reference_rate());
+        bail!("no kernel is left to time; the filter leaves none, or the builds have none in common");
     }
     Ok(all)
 }
@@ -128,18 +154,27 @@ impl Measured {
     }
 
     /// `head / base`, the middle of the sessions: what a build against itself adds to the history.
-    pub(super) fn ratio(&self) -> f64 {
-        median(&self.sessions.iter().map(Session::ratio).collect::<Vec<f64>>())
+    pub(super) fn ratio(&self, looks: Looks) -> f64 {
+        let ratios: Vec<f64> = self.sessions.iter().map(Session::ratio).collect();
+        middle_of_pairs(&ratios, looks.confidence()).ratio
+    }
+
+    /// Whether more sessions could decide it.
+    fn is_open(&self, fences: &KernelFences, looks: Looks) -> bool {
+        self.row(&self.sessions, fences, looks).verdict == Verdict::Inconclusive
+    }
+
+    fn row(&self, sessions: &[Session], fences: &KernelFences, looks: Looks) -> Row {
+        kernel_row(&self.path, sessions, self.turns, fences.of(&self.path), looks)
     }
 
     /// The row that is judged, and the same by processor time, which is shown.
-    fn rows(&self, fences: &KernelFences, seed: u64) -> [Row; 2] {
-        let fence = fences.of(&self.path);
-        let mut wall = kernel_row(&self.path, &self.sessions, self.turns, fence, seed);
+    fn rows(&self, fences: &KernelFences, looks: Looks) -> [Row; 2] {
+        let mut wall = self.row(&self.sessions, fences, looks);
         if !self.decides_alike {
             wall.note = Some("the builds decide differently, so they do different work".to_owned());
         }
-        let mut cpu = kernel_row(&self.path, &self.cpu_sessions, self.turns, fence, seed).shown();
+        let mut cpu = self.row(&self.cpu_sessions, fences, looks).shown();
         cpu.metric.name = "processor time".to_owned();
         [wall, cpu]
     }
@@ -166,13 +201,8 @@ impl WallClock {
         self.steps_per_s.len()
     }
 
-    /// What the noise of this run can be compared with.
-    pub(super) fn noise_key(&self, quartets: usize) -> NoiseKey {
-        super::noise::key(self.session_count(), quartets)
-    }
-
-    pub(super) fn rows(&self, fences: &KernelFences, seed: u64) -> Vec<Row> {
-        self.kernels.iter().flat_map(|kernel| kernel.rows(fences, seed)).collect()
+    pub(crate) fn rows(&self, fences: &KernelFences) -> Vec<Row> {
+        self.kernels.iter().flat_map(|kernel| kernel.rows(fences, self.looks)).collect()
     }
 
     /// Head's rate in units of this machine's yardstick, a line a kernel.
