@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use schedlab_perf_dash::compare::{Comparison, Row, junit, markdown};
+use schedlab_perf_dash::compare::{Comparison, PAIRED, Row, junit, markdown};
 use schedlab_perf_dash::format;
 use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::write_atomic;
@@ -68,33 +68,16 @@ fn write_files(dir: &Path, name: &str, comparisons: &[Comparison]) -> Result<()>
     let all = |text: fn(&Comparison) -> String| comparisons.iter().map(text).collect::<Vec<_>>().join("\n");
     write_atomic(&dir.join(format!("{name}.json")), to_json(comparisons)?.as_bytes())?;
     write_atomic(&dir.join(format!("{name}.md")), all(markdown).as_bytes())?;
-    // A JUnit file has one root: several comparisons are several suites under it.
-    let suites = comparisons.iter().map(junit).collect::<Vec<_>>();
-    write_atomic(&dir.join(format!("{name}.xml")), merged_junit(&suites).as_bytes())?;
+    write_atomic(&dir.join(format!("{name}.xml")), junit(comparisons)?.as_bytes())?;
     Ok(())
-}
-
-fn merged_junit(documents: &[String]) -> String {
-    if let [one] = documents {
-        return one.clone();
-    }
-    let inner = |document: &String| {
-        let from = document.find("  <testsuite ").unwrap_or(0);
-        let to = document.rfind("</testsuites>").unwrap_or(document.len());
-        document[from..to].to_owned()
-    };
-    let suites: String = documents.iter().map(inner).collect();
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"schedlab\">\n{suites}</testsuites>\n"
-    )
 }
 
 fn print_comparison(comparison: &Comparison) {
     let columns = [
         ("workload", Align::Left),
         ("metric", Align::Left),
-        ("base", Align::Right),
-        ("head", Align::Right),
+        ("base, median", Align::Right),
+        ("head, median", Align::Right),
         ("change", Align::Right),
         ("95 % interval", Align::Right),
         ("fence", Align::Right),
@@ -112,6 +95,9 @@ fn print_comparison(comparison: &Comparison) {
     tests.sort_unstable();
     tests.dedup();
     say(&format!("\ntest: {}", tests.join("; ")));
+    if comparison.rows.iter().any(|row| row.is_paired) {
+        say(PAIRED);
+    }
     for note in &comparison.notes {
         say(&format!("note: {note}"));
     }
@@ -133,7 +119,7 @@ fn cells(row: &Row) -> Vec<String> {
         row.metric.name.clone(),
         value(row.base),
         value(row.head),
-        row.change(),
+        row.labelled_change(),
         row.change_interval(),
         format!("±{:.2} %", row.fence.relative * 100.0),
         format!("{}/{}", row.base_samples, row.head_samples),

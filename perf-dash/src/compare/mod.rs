@@ -4,12 +4,14 @@
 //! load    files or directories -> Side results of ours, perf-dash JSON, `go test -bench` text
 //! runs    Side, Side -> Comparison     workloads matched by name and collector
 //! row     samples of one metric -> Row ratio, interval, test, verdict
-//! text    Comparison -> Markdown, JUnit XML, lines for people
+//! text    Comparison -> Markdown
+//! junit   Comparisons -> JUnit XML
 //! ```
 //!
 //! `schedlab compare`, `ab` and `gate` differ in where their samples come from; the rows, the
 //! verdict and the files are the same.
 
+mod junit;
 mod load;
 mod row;
 mod runs;
@@ -19,10 +21,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::Verdict;
 
+pub use junit::{JunitError, junit};
 pub use load::{LoadError, Side, load_results, load_side};
 pub use row::{Metric, Pairing, Row, Weight};
 pub use runs::{Fences, Missing, compare_sides};
-pub use text::{junit, markdown};
+pub use text::{PAIRED, markdown};
 
 /// Value of `schema` in every comparison this version writes.
 pub const SCHEMA: &str = "schedlab-comparison/v1";

@@ -165,8 +165,9 @@ fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
         "{text}"
     );
     assert!(text.contains("| T/Bad | throughput (pods/s) | "), "{text}");
-    let xml = junit(&comparison);
-    assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+    let xml = junit(std::slice::from_ref(&comparison)).unwrap();
+    let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
+    assert_eq!((read.tests, read.failures), (2, 1), "{xml}");
     assert!(xml.contains("type=\"regression\""), "{xml}");
 }
 
@@ -200,7 +201,10 @@ fn text_that_is_markup_stays_text() {
     let fence = crate::stats::Fence::given(0.01);
     let row = Row::exact("a<b>|\"&\u{1}", Metric::cost("x", "n"), 1.0, 2.0, fence);
     comparison.rows.push(row);
-    assert!(junit(&comparison).contains("name=\"a&lt;b&gt;|&quot;&amp; \""));
+    let xml = junit(&[comparison.clone(), comparison.clone()]).unwrap();
+    let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
+    assert_eq!((read.test_suites.len(), read.tests), (2, 2), "{xml}");
+    assert_eq!(read.test_suites[1].test_cases[0].name.as_str(), "a<b>|\"&");
     assert!(markdown(&comparison).contains("a<b>\\|\"&"));
 }
 
@@ -489,4 +493,23 @@ fn a_file_of_another_kind_is_refused_by_name() {
         empty.contains("no schedlab-result/v1 file, no perf-dash JSON and no `go test -bench` text"),
         "{empty}"
     );
+}
+
+#[test]
+fn a_paired_ratio_beside_medians_that_contradict_it_is_labelled() {
+    // Head is faster in every round, and slower by its median: the machine slowed down meanwhile.
+    let base: Vec<f64> = (0..24).map(|at| if at < 12 { 1000.0 } else { 500.0 } + f64::from(at)).collect();
+    let head: Vec<f64> = base.iter().map(|rate| rate * 1.1).collect();
+    let (base, head) = (&base[..22], &head[2..]);
+    let fence = crate::stats::Fence::given(0.02);
+    let row = |pairing| Row::from_samples("T/W", Metric::throughput(), (base, head), pairing, fence, 1);
+    let (paired, unpaired) = (row(Pairing::Rounds), row(Pairing::Unpaired));
+    assert!(paired.is_paired && !unpaired.is_paired);
+    assert!(paired.head < paired.base, "{paired:?}");
+    assert_eq!(paired.labelled_change(), format!("{} paired", paired.change()));
+    assert!(paired.change().starts_with('+'), "{paired:?}");
+    assert_eq!(unpaired.labelled_change(), unpaired.change());
+    let text = |row: Row| markdown(&Comparison::new("t", "a", "b", vec![row]));
+    assert!(text(paired.clone()).contains(PAIRED) && text(paired).contains("base, median"));
+    assert!(!text(unpaired).contains("paired"));
 }

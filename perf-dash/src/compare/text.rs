@@ -1,4 +1,4 @@
-//! A comparison as Markdown for a pull request, and as JUnit XML for a CI job.
+//! A comparison as Markdown for a pull request.
 
 use std::fmt::Write as _;
 
@@ -30,11 +30,19 @@ pub fn markdown(comparison: &Comparison) -> String {
         table(&mut text, rest.into_iter());
         text.push_str("</details>\n");
     }
+    if comparison.rows.iter().any(|row| row.is_paired) {
+        let _ = writeln!(text, "\n{PAIRED}");
+    }
     if !comparison.unmatched.is_empty() {
         let _ = writeln!(text, "\nOn one side only: {}", comparison.unmatched.join(", "));
     }
     text
 }
+
+/// What stands beside medians that it need not agree with.
+pub const PAIRED: &str = "paired: the middle of the ratios of runs that were side by side, head over base; the \
+                          medians are each side's own, of all that the machine did meanwhile, and their ratio \
+                          may differ from it";
 
 /// `worse: 1 of 12 rows`, in words.
 fn headline(comparison: &Comparison) -> String {
@@ -55,7 +63,7 @@ fn table<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
     if rows.peek().is_none() {
         return;
     }
-    text.push_str("| workload | metric | base | head | change | 95 % interval | fence | n | p | verdict |\n");
+    text.push_str("| workload | metric | base, median | head, median | change | 95 % interval | fence | n | p | verdict |\n");
     text.push_str("|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n");
     for row in rows {
         let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), format::rate);
@@ -69,7 +77,7 @@ fn table<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
             row.metric.unit,
             value(row.base),
             value(row.head),
-            row.change(),
+            row.labelled_change(),
             row.change_interval(),
             fence_words(row),
             row.base_samples,
@@ -92,48 +100,8 @@ fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// JUnit XML: a test case a row that counts; a regression fails, an open question is skipped.
-#[must_use]
-pub fn junit(comparison: &Comparison) -> String {
-    let counting: Vec<&Row> = comparison.rows.iter().filter(|row| row.is_judged()).collect();
-    let of = |verdict| counting.iter().filter(|row| row.verdict == verdict).count();
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        text,
-        "<testsuites name=\"schedlab\" tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\">\n  <testsuite name=\"{3}\" \
-         tests=\"{0}\" failures=\"{1}\" errors=\"0\" skipped=\"{2}\">",
-        counting.len(),
-        of(Verdict::Worse),
-        of(Verdict::Inconclusive),
-        escape_xml(&comparison.title),
-    );
-    for row in counting {
-        let _ = write!(
-            text,
-            "    <testcase classname=\"{}\" name=\"{}\"",
-            escape_xml(&row.metric.name),
-            escape_xml(&row.workload)
-        );
-        let message = escape_xml(&sentence(row));
-        let _ = match row.verdict {
-            Verdict::Worse => writeln!(
-                text,
-                ">\n      <failure message=\"{message}\" type=\"regression\"/>\n    </testcase>"
-            ),
-            Verdict::Inconclusive => {
-                writeln!(text, ">\n      <skipped message=\"{message}\"/>\n    </testcase>")
-            }
-            Verdict::Better | Verdict::Unchanged => {
-                writeln!(text, ">\n      <system-out>{message}</system-out>\n    </testcase>")
-            }
-        };
-    }
-    text.push_str("  </testsuite>\n</testsuites>\n");
-    text
-}
-
 /// A row in one sentence.
-fn sentence(row: &Row) -> String {
+pub(super) fn sentence(row: &Row) -> String {
     let value = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), format::rate);
     let note = row.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
     format!(
@@ -142,26 +110,10 @@ fn sentence(row: &Row) -> String {
         value(row.base),
         value(row.head),
         row.metric.unit,
-        row.change(),
+        row.labelled_change(),
         row.change_interval(),
         fence_words(row),
         row.base_samples,
         row.head_samples
     )
-}
-
-fn escape_xml(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // Not allowed in XML 1.0, not even escaped.
-            control if control < ' ' && control != '\n' && control != '\t' => escaped.push(' '),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
