@@ -236,6 +236,24 @@ fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.find(mark).map(|at| &text[at + mark.len()..])
 }
 
+/// How far a share of so many samples may be off, in percentage points: half the 95 % interval of a
+/// share of one half, 1.96 standard errors sqrt(p (1 - p) / n). No other share is less sure.
+#[must_use]
+pub fn share_error_points(samples: u64) -> f64 {
+    98.0 / (samples.max(1) as f64).sqrt()
+}
+
+/// A profile whose shares may be off by more is too thin to carry them: 385 samples are enough.
+const SHARE_ERROR_MAX_POINTS: f64 = 5.0;
+
+/// How many times as many samples a profile needs before its shares can be read; `None` when it has
+/// enough.
+#[must_use]
+pub fn samples_missing(samples: u64) -> Option<f64> {
+    let times = (share_error_points(samples) / SHARE_ERROR_MAX_POINTS).powi(2);
+    (1.0 < times).then_some(times)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +284,15 @@ mod tests {
         let parts: u64 =
             shares.iter().filter(|share| share.kind == "part").map(|share| share.self_samples).sum();
         assert_eq!(parts, 100, "the parts add up");
+    }
+
+    #[test]
+    fn a_share_of_178_samples_may_be_off_by_7_points_and_385_are_enough() {
+        assert!((share_error_points(178) - 7.35).abs() < 0.01);
+        assert!(samples_missing(178).is_some_and(|times| (2.1..2.2).contains(&times)));
+        assert!(samples_missing(384).is_some());
+        assert_eq!(samples_missing(385), None);
+        assert!(samples_missing(0).is_some_and(f64::is_finite));
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
             .collect(),
     };
     write_cpu(&out, &summary, &stacks, &report)?;
-    show::cpu(&summary);
+    show::cpu(&summary, args.frequency);
     if let Some((found, pods)) = &found {
         write_allocations(&out, &workload, found)?;
         show::allocations(found, *pods);

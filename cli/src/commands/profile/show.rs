@@ -4,7 +4,7 @@ use std::path::Path;
 
 use schedlab_perf_dash::format;
 use schedlab_perf_dash::history::{ProfileSummary, Share};
-use schedlab_perf_dash::profile::KINDS;
+use schedlab_perf_dash::profile::{KINDS, samples_missing, share_error_points};
 
 use super::allocations::Allocations;
 use crate::alloc;
@@ -15,7 +15,7 @@ use crate::table::{Align, render};
 const SITES_SHOWN: usize = 12;
 
 /// Self and total time by extension point, plugin and part of the engine.
-pub(super) fn cpu(summary: &ProfileSummary) {
+pub(super) fn cpu(summary: &ProfileSummary, frequency: i32) {
     let columns =
         [("", Align::Left), ("self", Align::Right), ("total", Align::Right), ("total/pod", Align::Right)];
     let percent = |samples: u64| format!("{:.1} %", samples as f64 / summary.samples as f64 * 100.0);
@@ -31,6 +31,13 @@ pub(super) fn cpu(summary: &ProfileSummary) {
         summary.seconds,
         format::thousands(summary.pods)
     ));
+    say(&format!(
+        "a share may be off by ±{:.1} percentage points (95 %, at a share of one half; less elsewhere)",
+        share_error_points(summary.samples)
+    ));
+    if let Some(advice) = too_few(summary, frequency) {
+        say(&advice);
+    }
     for kind in KINDS {
         let of_kind: Vec<&Share> = summary.shares.iter().filter(|share| share.kind == kind).collect();
         if of_kind.is_empty() {
@@ -48,6 +55,26 @@ pub(super) fn cpu(summary: &ProfileSummary) {
         columns[0].0 = kind;
         say(&format!("\n{}", render(&columns, &of_kind.iter().map(row).collect::<Vec<_>>())));
     }
+}
+
+/// A warning with what to do, when there are too few samples to carry shares.
+fn too_few(summary: &ProfileSummary, frequency: i32) -> Option<String> {
+    let times = samples_missing(summary.samples)?;
+    let per_second = summary.samples as f64 / summary.seconds.max(1e-3);
+    // The kernel's own tick is the limit, whatever was asked for.
+    let asked_for_more_than_there_is = per_second < 0.7 * f64::from(frequency);
+    let or_frequency = if asked_for_more_than_there_is {
+        format!(
+            " (a higher --frequency gives no more: this system gave {per_second:.0} a second of {frequency})"
+        )
+    } else {
+        format!(", or --frequency {:.0}", (f64::from(frequency) * times).ceil())
+    };
+    Some(format!(
+        "warning: {} samples are too few to compare shares; --seconds {:.0} would be enough{or_frequency}",
+        format::thousands(summary.samples),
+        (summary.seconds * times).ceil()
+    ))
 }
 
 /// Who allocates.
@@ -107,4 +134,39 @@ pub(super) fn files(out: &Path, has_allocations: bool) {
         "\nWritten to {}: flamegraph.svg, profile.pb (go tool pprof, speedscope), stacks.folded (schedlab profile --diff), profile.json (schedlab record --profile){allocations}",
         out.display()
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(samples: u64, seconds: f64) -> ProfileSummary {
+        ProfileSummary {
+            workload: "T/W".to_owned(),
+            samples,
+            pods: 1,
+            seconds,
+            shares: Vec::new(),
+            flamegraph_svg: None,
+            allocations: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn few_samples_are_warned_of_with_what_would_be_enough() {
+        assert_eq!(
+            too_few(&summary(178, 2.0), 997).as_deref(),
+            Some(
+                "warning: 178 samples are too few to compare shares; --seconds 5 would be enough (a higher \
+                 --frequency gives no more: this system gave 89 a second of 997)"
+            )
+        );
+        assert_eq!(
+            too_few(&summary(178, 2.0), 90).as_deref(),
+            Some(
+                "warning: 178 samples are too few to compare shares; --seconds 5 would be enough, or --frequency 195"
+            )
+        );
+        assert_eq!(too_few(&summary(424, 2.0), 997), None);
+    }
 }
