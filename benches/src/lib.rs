@@ -3,7 +3,7 @@
 //! ```text
 //! benches/cycle.rs         time of the suite's kernels                        criterion
 //! benches/instructions.rs  instructions of the suite's kernels                gungraun
-//! src/bin/gate-kernels.rs  both, driven by `schedlab gate`                    ABBA, callgrind
+//! src/bin/gate-kernels.rs  both, driven by `schedlab gate` and `cargo bench`  ABBA, callgrind
 //! benches/plugins/         every plugin alone, per node, beside its plain twin  own loop, a table
 //! benches/crossover.rs     inline against parallel, and which one is chosen   own loop, a table
 //! benches/measuring.rs     what recording costs a run                         own loop, ABBA

@@ -11,6 +11,7 @@ use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
 use crate::commands::alerts::AlertsArgs;
+use crate::commands::bench::BenchArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
 use crate::commands::profile::ProfileArgs;
@@ -61,6 +62,9 @@ pub(crate) enum Command {
     Alerts(AlertsArgs),
     /// Append results, or upstream's perf-dash JSON, to a history
     Record(RecordArgs),
+    /// What `cargo bench` runs: the working tree's kernels beside those of the last build or of a
+    /// named baseline
+    Bench(BenchArgs),
     /// Build a base revision and the working tree, run them interleaved, count instructions: slower?
     Gate(GateArgs),
     /// See where a workload's time goes and who allocates: flamegraphs, pprof, shares of plugins; or

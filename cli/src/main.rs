@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Some(Command::Compare(args)) => commands::compare::compare(&args),
         Some(Command::Ab(args)) => commands::ab::ab(&args),
         Some(Command::Alerts(args)) => commands::alerts::alerts(&args),
+        Some(Command::Bench(args)) => commands::bench::bench(&args),
         Some(Command::Record(args)) => commands::record::record(&args),
         Some(Command::Gate(args)) => commands::gate::gate(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),

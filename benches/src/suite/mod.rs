@@ -210,7 +210,7 @@ pub fn measured_batch(prepared: &mut Prepared, turns: usize) -> u64 {
     prepared.work.batch(turns)
 }
 
-/// What `cargo bench` times.
+/// What criterion times.
 #[must_use]
 pub fn kernels() -> Vec<Kernel> {
     let mut kernels = Vec::new();

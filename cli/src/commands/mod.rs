@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod alerts;
+pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod explain;
 mod explain_text;

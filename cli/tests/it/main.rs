@@ -1,6 +1,7 @@
 //! End to end: runs the binary and looks at what a person or a script would see.
 
 mod bad_input;
+mod bench;
 mod explain;
 mod extenders;
 mod gate;
