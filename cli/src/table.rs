@@ -69,11 +69,18 @@ pub(crate) fn toned(text: &str, tone: Tone) -> String {
 fn cell(text: &str, tone: Tone) -> Cell {
     let cell = Cell::new(text);
     match tone {
+        _ if !wants_colour(std::env::var_os("NO_COLOR").as_deref()) => cell,
         Tone::Plain => cell,
         Tone::Good => cell.fg(Color::Green),
         Tone::Bad => cell.fg(Color::Red),
         Tone::Unsure => cell.fg(Color::Yellow),
     }
+}
+
+/// `NO_COLOR`, set to anything, asks for none (no-color.org). The table library leaves empty escape
+/// sequences behind then, so it is not told of a colour at all.
+fn wants_colour(no_color: Option<&std::ffi::OsStr>) -> bool {
+    no_color.is_none_or(std::ffi::OsStr::is_empty)
 }
 
 /// Columns of the terminal that standard output is; `None` when it is none. `COLUMNS` wins.
@@ -96,6 +103,13 @@ mod tests {
         let columns = [("name", Align::Left), ("n", Align::Right)];
         let text = render_toned(&columns, &rows(&[&["a", "1,000"], &["longer", "2"]]), None);
         assert_eq!(text, "name        n\na       1,000\nlonger      2");
+    }
+
+    #[test]
+    fn no_color_asks_for_none_unless_it_is_empty() {
+        use std::ffi::OsStr;
+        assert!(wants_colour(None) && wants_colour(Some(OsStr::new(""))));
+        assert!(!wants_colour(Some(OsStr::new("1"))) && !wants_colour(Some(OsStr::new("false"))));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use schedlab_perf_dash::write_html;
 use schedlab_workloads::results::{
-    Attempts, Bucket, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, ResultError, RunResult,
-    RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Threshold, Throughput, Windows, WorkloadResult, slo,
-    workload_items, write_result_json,
+    Attempts, Bucket, Estimate, Figure, FigureMetric, FigureRow, FigureValue, LatencySummary, Machine,
+    Memory, MetricSelector, Pods, Repeats, ResultError, RunResult, RunTotal, SCHEMA, Sample, Skipped, Stage,
+    Status, Threshold, Throughput, Windows, WorkloadResult, slo, workload_items, write_result_json,
 };
 
 fn main() -> Result<(), ResultError> {
@@ -20,7 +20,8 @@ fn main() -> Result<(), ResultError> {
     write_html(&path, &run)
 }
 
-fn run() -> RunResult {
+/// The made-up run.
+pub(crate) fn run() -> RunResult {
     RunResult {
         schema: SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
@@ -51,7 +52,46 @@ fn run() -> RunResult {
             ),
         ],
         workloads: vec![fast(), noisy(), repeated(), slow(), stuck(), cut_short()],
-        figures: Vec::new(),
+        figures: vec![study()],
+    }
+}
+
+/// Three variants at four latencies and two sizes.
+fn study() -> Figure {
+    let latencies = [("0 ms", 1.0), ("1 ms", 0.6), ("5 ms", 0.2), ("20 ms", 0.06)];
+    let variants = [("base", 1.0), ("patch each", 0.72), ("patch once", 0.93)];
+    let mut rows = Vec::new();
+    for (size, nodes) in [(500.0, "500"), (5000.0, "5,000")] {
+        for (latency, slowed) in latencies {
+            for (variant, factor) in variants {
+                let rate = 120_000.0 / (size / 500.0_f64).sqrt() * slowed * factor;
+                let interval = |value: f64| Estimate { value, low: value * 0.95, high: value * 1.06 };
+                let value = |value: f64, ratio: f64| FigureValue {
+                    median: interval(value),
+                    extra: None,
+                    ratio: (variant != "base").then(|| interval(ratio)),
+                };
+                rows.push(FigureRow {
+                    point: vec![nodes.to_owned(), latency.to_owned()],
+                    variant: variant.to_owned(),
+                    runs: 8,
+                    values: BTreeMap::from([
+                        (FigureMetric::Throughput, value(rate, factor)),
+                        (FigureMetric::EndToEnd, value(4e9 / rate, 1.0 / factor)),
+                    ]),
+                });
+            }
+        }
+    }
+    Figure {
+        name: "patches".to_owned(),
+        title: "What a patch per pod costs".to_owned(),
+        about: "Made up: three ways to write a pod's status, over links of four latencies.".to_owned(),
+        base: "base".to_owned(),
+        axes: vec!["nodes".to_owned(), "API latency".to_owned()],
+        metrics: vec![FigureMetric::Throughput, FigureMetric::EndToEnd],
+        rounds: 4,
+        rows,
     }
 }
 

@@ -79,16 +79,6 @@ pub(crate) fn millis(ms: f64) -> String {
     micros(ms * 1e3)
 }
 
-/// A time on an axis, given in milliseconds: no digits that say nothing.
-pub(crate) fn tick_millis(ms: f64) -> String {
-    match ms {
-        v if v <= 0.0 => "0".to_owned(),
-        v if v < 1.0 => format!("{} µs", short(v * 1e3)),
-        v if v < 1e3 => format!("{} ms", short(v)),
-        v => format!("{} s", short(v / 1e3)),
-    }
-}
-
 /// Binary units: `32.0 MiB`.
 pub(crate) fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -221,10 +211,6 @@ mod tests {
             (decade_micros(0), "1 µs"),
             (decade_micros(5), "100 ms"),
             (decade_micros(7), "10 s"),
-            (tick_millis(0.0), "0"),
-            (tick_millis(0.5), "500 µs"),
-            (tick_millis(250.0), "250 ms"),
-            (tick_millis(1500.0), "1.5 s"),
             (bytes(512.0), "512 B"),
             (bytes(1024.0), "1.00 KiB"),
             (bytes(25_769_803_776.0), "24.0 GiB"),

@@ -17,6 +17,7 @@
 
 pub mod alerts;
 pub mod change;
+mod chart;
 pub mod compare;
 mod explain_html;
 pub mod figure;

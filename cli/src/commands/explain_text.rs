@@ -318,8 +318,9 @@ fn rejection_table(nodes: &[&NodeReport], limit: usize) -> String {
 
 fn footnotes(report: &Report, out: &mut String) {
     let mut silent = report.skipped_filters.clone();
-    silent
-        .extend(report.skipped_scores.iter().filter(|name| !report.skipped_filters.contains(name)).cloned());
+    // A plugin that filters this pod has its say there, whether it scores or not.
+    let is_new = |name: &&String| !report.filter_names().any(|filter| filter == name.as_str());
+    silent.extend(report.skipped_scores.iter().filter(is_new).cloned());
     silent.retain(|name| !report.scores.iter().any(|column| column.plugin == *name));
     if !silent.is_empty() {
         let _ = writeln!(out, "\nnothing to say about this pod: {}", silent.join(", "));

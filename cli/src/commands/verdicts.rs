@@ -11,7 +11,7 @@ use schedlab_workloads::results::write_atomic;
 
 use crate::Exit;
 use crate::progress::say;
-use crate::table::{Align, render};
+use crate::table::{Align, Tone, Toned, render_toned, terminal_width, toned};
 
 /// Where a comparison goes.
 #[derive(Clone, Debug, Args)]
@@ -86,8 +86,8 @@ fn print_comparison(comparison: &Comparison) {
         ("verdict", Align::Left),
     ];
     say(&format!("{} (base) against {} (head)\n", comparison.base, comparison.head));
-    let rows: Vec<Vec<String>> = comparison.rows.iter().map(cells).collect();
-    say(&render(&columns, &rows));
+    let rows: Vec<Vec<Toned>> = comparison.rows.iter().map(toned_cells).collect();
+    say(&render_toned(&columns, &rows, terminal_width()));
     if let Some(geomean) = comparison.geomean("throughput").filter(|_| 1 < comparison.rows.len()) {
         say(&format!("\ngeometric mean of throughput: {:+.2} %", (geomean - 1.0) * 100.0));
     }
@@ -107,7 +107,26 @@ fn print_comparison(comparison: &Comparison) {
     if !comparison.unmatched.is_empty() {
         say(&format!("not compared: {}", comparison.unmatched.join(", ")));
     }
-    say(&format!("\nverdict: {}{}\n", comparison.verdict.word(), advice(comparison)));
+    let verdict = format!("verdict: {}{}", comparison.verdict.word(), advice(comparison));
+    say(&format!("\n{}\n", toned(&verdict, tone_of(comparison.verdict))));
+}
+
+/// The cells, the verdict in its colour.
+fn toned_cells(row: &Row) -> Vec<Toned> {
+    let mut cells: Vec<Toned> = cells(row).into_iter().map(|text| (text, Tone::Plain)).collect();
+    if let Some((_, tone)) = cells.last_mut().filter(|_| row.is_judged()) {
+        *tone = tone_of(row.verdict);
+    }
+    cells
+}
+
+fn tone_of(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::Inconclusive => Tone::Unsure,
+        Verdict::Unchanged => Tone::Plain,
+    }
 }
 
 fn cells(row: &Row) -> Vec<String> {

@@ -1,11 +1,13 @@
-//! Figures: a table with a row a variant, and where each stands against the base.
+//! Figures: a line a variant over the axis that was varied, and the numbers as a table below.
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
     Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue, RunResult,
 };
+use serde_json::{Value, json};
 
-use super::scale::LogScale;
+use crate::chart::lines::{self, Frame, short};
+use crate::chart::scale::LogScale;
 use crate::format;
 
 /// A section a figure.
@@ -36,12 +38,16 @@ fn section(figure: &Figure) -> Markup {
         section.figure id=(figure.name) aria-labelledby=(id) {
             h2 id=(id) { (figure.title) }
             p.note.about { (figure.about) }
-            div.wide tabindex="0" role="region" aria-label=(figure.title) {
-                table.plain.figure {
-                    caption.sr { (figure.title) ", one row a variant" }
-                    (head(figure))
-                    @for rows in figure.rows.chunk_by(|one, other| one.point == other.point) {
-                        (point(figure, rows, scale))
+            (charts(figure))
+            details.fold open[!is_charted(figure)] {
+                summary { "All " (figure.rows.len()) " rows as a table" }
+                div.wide tabindex="0" role="region" aria-label=(figure.title) {
+                    table.plain.figure {
+                        caption.sr { (figure.title) ", one row a variant" }
+                        (head(figure))
+                        @for rows in figure.rows.chunk_by(|one, other| one.point == other.point) {
+                            (point(figure, rows, scale))
+                        }
                     }
                 }
             }
@@ -55,6 +61,118 @@ fn section(figure: &Figure) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The axis with most values: what the lines run along.
+fn long_axis(figure: &Figure) -> Option<usize> {
+    let count = |axis: usize| distinct(figure.rows.iter().map(|row| row.point[axis].as_str())).len();
+    // Of two as long, the last: it changes fastest.
+    (0..figure.axes.len()).max_by_key(|&axis| count(axis)).filter(|&axis| count(axis) > 1)
+}
+
+/// In the order of first sight.
+fn distinct<'a, T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// Metrics with a line of their own: those that variants are compared by.
+fn charted_metrics(figure: &Figure) -> Vec<FigureMetric> {
+    let compared = |metric: &FigureMetric| metric.comparison() != Comparison::None;
+    let differs = |metric: &FigureMetric| {
+        let medians = figure.rows.iter().filter_map(|row| Some(row.values.get(metric)?.median.value));
+        let all: Vec<f64> = medians.collect();
+        all.iter().any(|value| *value != all[0])
+    };
+    figure.metrics.iter().copied().filter(compared).filter(differs).collect()
+}
+
+fn is_charted(figure: &Figure) -> bool {
+    long_axis(figure).is_some() && !charted_metrics(figure).is_empty()
+}
+
+/// A chart for each metric and each combination of the other axes.
+fn charts(figure: &Figure) -> Markup {
+    let Some(axis) = long_axis(figure) else { return html! {} };
+    let rest = |row: &FigureRow| -> Vec<String> {
+        let others = row.point.iter().enumerate().filter(|(at, _)| *at != axis);
+        others.map(|(at, value)| format!("{} {value}", figure.axes[at])).collect()
+    };
+    let groups = distinct(figure.rows.iter().map(rest));
+    html! {
+        div.grid {
+            @for metric in charted_metrics(figure) {
+                @for group in &groups {
+                    @let rows: Vec<&FigureRow> = figure.rows.iter().filter(|row| rest(row) == *group).collect();
+                    @let spec = chart_spec(figure, axis, metric, &rows);
+                    (lines::figure(&Frame {
+                        title: chart_title(metric), note: &group.join(", "), spec: Some(&spec), ..Frame::default()
+                    }))
+                }
+            }
+        }
+    }
+}
+
+fn chart_title(metric: FigureMetric) -> &'static str {
+    match metric {
+        FigureMetric::Throughput => "Throughput",
+        FigureMetric::EndToEnd => "End to end, median",
+        FigureMetric::CycleMedian => "Scheduling cycle, median",
+        FigureMetric::Evaluated => "Nodes looked at per pod",
+        FigureMetric::PatchCalls => "PATCH calls per pod",
+        FigureMetric::Patches => "PATCH calls",
+        other => other.title(),
+    }
+}
+
+/// A line a variant with the interval at every point; logarithmic where values span decades.
+fn chart_spec(figure: &Figure, axis: usize, metric: FigureMetric, rows: &[&FigureRow]) -> Value {
+    const COLOURS: [&str; 6] = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
+    const DECADES: f64 = 10.0;
+    let places = distinct(rows.iter().map(|row| row.point[axis].as_str()));
+    let value_at = |variant: &str, place: &str| {
+        let is_it = |row: &&&FigureRow| row.variant == variant && row.point[axis] == place;
+        rows.iter().find(is_it)?.values.get(&metric).map(|value| value.median)
+    };
+    let medians = || rows.iter().filter_map(|row| Some(row.values.get(&metric)?.median.value));
+    let (low, high) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+    let unit = if metric.is_time() { "us" } else { "plain" };
+    let series: Vec<Value> = distinct(rows.iter().map(|row| row.variant.as_str()))
+        .into_iter()
+        .zip(COLOURS.iter().cycle())
+        .map(|(variant, colour)| {
+            let column = |pick: fn(Estimate) -> f64| -> Vec<Value> {
+                let at = |place: &&str| value_at(variant, place).map_or(Value::Null, |it| short(pick(it)));
+                places.iter().map(at).collect()
+            };
+            json!({
+                "name": variant, "values": column(|it| it.value), "low": column(|it| it.low),
+                "high": column(|it| it.high), "unit": unit, "colour": colour,
+            })
+        })
+        .collect();
+    json!({
+        "x": (0..places.len()).collect::<Vec<_>>(), "xTexts": places, "xName": figure.axes[axis],
+        "yName": y_name(metric), "log": low > 0.0 && high > DECADES * low, "series": series,
+    })
+}
+
+/// What the vertical axis counts.
+fn y_name(metric: FigureMetric) -> &'static str {
+    match metric {
+        FigureMetric::Throughput => "pods/s",
+        FigureMetric::EndToEnd | FigureMetric::CycleMedian => "time",
+        FigureMetric::Evaluated => "nodes per pod",
+        FigureMetric::PatchCalls | FigureMetric::BindingCalls => "calls per pod",
+        FigureMetric::Patches => "calls",
+        other => other.title(),
     }
 }
 
@@ -170,7 +288,7 @@ fn track(ratio: Option<Estimate>, scale: LogScale) -> Markup {
         svg.track width="100%" height="18" aria-hidden="true" {
             line.mean x1=(x(1.0)) x2=(x(1.0)) y1="0" y2="18" {}
             @if let Some(Estimate { value, low, high }) = ratio {
-                line.lead.good x1=(x(low)) x2=(x(high)) y1="9" y2="9" {}
+                line.error x1=(x(low)) x2=(x(high)) y1="9" y2="9" {}
                 circle.dot.good cx=(x(value)) cy="9" r="4" {}
             }
         }

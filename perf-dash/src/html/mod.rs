@@ -2,21 +2,19 @@
 //!
 //! ```text
 //! page      head, header, banner, skipped workloads, footer
-//! summary   headline, SLO tracks, table with a row a workload
-//! figure    variants that ran in turns, against their base
+//! first     the first screen: what is slow, what changed, how sure that is
+//! summary   throughput bars with intervals, table with a row a workload
+//! figure    variants that ran in turns, as lines over the axis they were run along
 //! workload  one folding section a workload
-//! chart     inline SVG: throughput over time, latency by stage, SLO track, repeats
 //! ```
 //!
-//! The page is whole without script: script adds hover values, sorting, filtering and the
-//! theme button. It loads nothing, and a content policy in its head forbids it to.
-//! Charts place things in percent of their width and set text in pixels, so one SVG is
-//! readable on a phone and on a wall.
+//! Charts are those of [`crate::chart`]. Without script every number is there: bars, tracks and
+//! tables are in the page; script draws the line charts and adds hover values, sorting, filtering and
+//! the theme button. The page loads nothing, and a content policy in its head forbids it to.
 
-mod chart;
 mod figure;
+mod first;
 mod page;
-mod scale;
 mod summary;
 mod workload;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use schedlab_workloads::results::{RunResult, Skipped};
 
-use super::{figure, summary, workload};
+use super::{anchor_id, figure, first, summary, workload};
+use crate::chart::{self, stack};
 use crate::format;
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -25,7 +26,7 @@ pub(super) fn page(run: &RunResult) -> Markup {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="generator" content={ "schedlab " (run.version) };
                 title { "schedlab report, " (format::minute(&run.started_at)) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(chart::STYLE)) }
             }
             body {
                 @if let Some(first) = run.figures.first().filter(|_| run.workloads.is_empty()) {
@@ -42,17 +43,34 @@ pub(super) fn page(run: &RunResult) -> Markup {
                         (figure::sections(run))
                     } @else {
                         (summary::headline(run))
-                        (facts(run))
+                        (first::cards(run))
                         (summary::slo_section(run))
+                        (stack::section(&run.workloads, |index| workload_link(run, index)))
                         (summary::table_section(run))
                         (figure::sections(run))
                         (workload::sections(run))
+                        (conditions(run))
                     }
                     (skipped_section(&run.skipped))
                 }
                 (footer(run))
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(chart::SCRIPT)) (PreEscaped(SCRIPT)) }
             }
+        }
+    }
+}
+
+fn workload_link(run: &RunResult, index: usize) -> Markup {
+    let workload = &run.workloads[index];
+    html! { a.name href={ "#" (anchor_id(index, workload)) } { (summary::broken_name(&workload.name)) } }
+}
+
+/// Under what the numbers were measured.
+fn conditions(run: &RunResult) -> Markup {
+    html! {
+        section aria-labelledby="conditions-title" {
+            h2 #conditions-title { "Measured with" }
+            (facts(run))
         }
     }
 }
@@ -153,8 +171,8 @@ fn footer(run: &RunResult) -> Markup {
     html! {
         footer.end {
             p {
-                "Throughput as scheduler_perf defines it: statistics over sample windows; the whole "
-                "run is all scheduled pods over the measured time. SLO lines: at least 100 scheduling "
+                "Throughput is the scheduled pods over the measured interval, the median of the runs, with its 95 % "
+                "bootstrap interval; upstream's window statistics stand beside it under their own names. SLO lines: at least 100 scheduling "
                 "attempts/s, at least 100 pods/s, algorithm average at most 10 ms. A number covers "
                 (run.coverage) ", and nothing else."
             }

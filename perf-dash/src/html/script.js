@@ -80,44 +80,4 @@
       for (const row of rows) row.hidden = !row.dataset.name.toLowerCase().includes(wanted);
     });
   }
-
-  // Throughput charts: the value under the pointer, or stepped through with the arrow keys.
-  for (const chart of all("svg.time")) {
-    const points = chart.dataset.points.split(";").filter(Boolean).map((text) => {
-      const [x, time, rate] = text.split("|");
-      return { x: parseFloat(x), time, rate };
-    });
-    if (!points.length) continue;
-    const tip = chart.parentElement.querySelector(".tip");
-    const cursor = chart.querySelector(".cursor");
-    let current = -1;
-    const show = (index) => {
-      current = Math.max(0, Math.min(points.length - 1, index));
-      const left = current ? points[current - 1].x : 0;
-      const x = (left + points[current].x) / 2;
-      cursor.setAttribute("x1", x + "%");
-      cursor.setAttribute("x2", x + "%");
-      cursor.setAttribute("visibility", "visible");
-      tip.textContent = points[current].rate + " until " + points[current].time;
-      tip.hidden = false;
-      const width = chart.clientWidth;
-      tip.style.left = Math.max(0, Math.min(width - tip.offsetWidth, (x / 100) * width - tip.offsetWidth / 2)) + "px";
-    };
-    const hide = () => { tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
-    chart.addEventListener("pointermove", (event) => {
-      const box = chart.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * 100;
-      const index = points.findIndex((point) => x <= point.x);
-      show(index < 0 ? points.length - 1 : index);
-    });
-    chart.addEventListener("pointerleave", hide);
-    chart.addEventListener("blur", hide);
-    chart.addEventListener("keydown", (event) => {
-      const moves = { ArrowRight: current + 1, ArrowLeft: current - 1, Home: 0, End: points.length - 1 };
-      if (event.key === "Escape") hide();
-      if (!(event.key in moves)) return;
-      event.preventDefault();
-      show(moves[event.key]);
-    });
-  }
 })();

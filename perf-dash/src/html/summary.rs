@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use schedlab_workloads::results::{LatencySummary, RunResult, Stage, Status, WorkloadResult, slo};
 
-use super::chart::{slo_axis, slo_track};
-use super::scale::LogScale;
 use super::{Verdict, anchor_id, name_parts, threshold_bound};
+use crate::chart::marks::{slo_axis, slo_track};
+use crate::chart::scale::LogScale;
 use crate::format;
 
 /// The run in one sentence.
@@ -32,18 +32,23 @@ pub(super) fn headline(run: &RunResult) -> Markup {
 
 /// The expected band against every workload, on one logarithmic axis.
 pub(super) fn slo_section(run: &RunResult) -> Markup {
-    let rates = run.workloads.iter().map(|workload| workload.throughput.total);
+    let ends = |workload: &WorkloadResult| {
+        let throughput = &workload.throughput;
+        [throughput.low, Some(throughput.total), throughput.high].into_iter().flatten()
+    };
+    let rates = run.workloads.iter().flat_map(ends);
     let scale = LogScale::around(rates.chain([slo::PODS_PER_S_MIN, 1000.0]));
     html! {
         @if !run.workloads.is_empty() {
             section aria-labelledby="slo-title" {
                 h2 #slo-title { "Throughput against the expected 100 to 150 pods/s" }
                 p.note {
-                    "Average pods/s, logarithmic; at the right, as a multiple of 150. "
+                    "Median of the runs with its 95 % interval; at the right, its half width and the multiple of 150. "
                     span.key.band {} " expected band "
-                    span.key.tick {} " the workload's own threshold"
+                    span.key.tick {} " the workload's own threshold "
+                    span.key.ring {} " a single run"
                 }
-                ol.tracks {
+                ol.bars {
                     @for (index, workload) in run.workloads.iter().enumerate() {
                         (slo_row(index, workload, scale))
                     }
@@ -103,7 +108,7 @@ pub(super) fn status_chip(status: Status) -> Markup {
     html! { span class={ "chip " (class) } { (word) } }
 }
 
-fn slowest(run: &RunResult) -> Option<(usize, &WorkloadResult)> {
+pub(super) fn slowest(run: &RunResult) -> Option<(usize, &WorkloadResult)> {
     let ran = |(_, workload): &(usize, &WorkloadResult)| 0 < workload.pods.scheduled;
     let rate = |(_, workload): &(usize, &WorkloadResult)| workload.throughput.total;
     run.workloads.iter().enumerate().filter(ran).min_by(|one, other| rate(one).total_cmp(&rate(other)))
@@ -152,13 +157,18 @@ fn ending_words(run: &RunResult) -> String {
 fn slo_row(index: usize, workload: &WorkloadResult, scale: LogScale) -> Markup {
     let rate = workload.throughput.total;
     let times = format::multiple(rate / slo::PODS_PER_S_UPPER);
+    let width = match workload.throughput.relative_half_width() {
+        Some(width) => format!("±{}", format::percent(width)),
+        None => "n=1".to_owned(),
+    };
     html! {
         li {
             a.name href={ "#" (anchor_id(index, workload)) } { (broken_name(&workload.name)) }
             (slo_track(&format!("slo-{}", index + 1), workload, scale))
-            span.value {
+            span.value.three {
                 span.num { (format::rate(rate)) }
-                span.muted.num { (times) }
+                " " span.muted.num { (width) }
+                " " span.muted.num { (times) }
             }
         }
     }

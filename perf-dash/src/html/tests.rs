@@ -237,10 +237,8 @@ fn text_from_a_result_is_escaped_everywhere() {
 #[test]
 fn numbers_on_the_page_are_finite() {
     let page = render_html(&full_run());
-    let (_, body) = page.split_once("<body>").expect("there is a body");
-    let (body, _) = body.split_once("<script>").expect("there is a script");
     for word in ["NaN", ">inf", "inf%", " inf"] {
-        assert!(!body.contains(word), "{word}");
+        assert!(!body(&page).contains(word), "{word}");
     }
 }
 
@@ -248,19 +246,109 @@ fn numbers_on_the_page_are_finite() {
 fn charts_and_tables_say_what_they_are() {
     let page = render_html(&full_run());
     assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
-    let charts = page.matches("role=\"img\"").count();
+    let charts = body(&page).matches("role=\"img\"").count();
     assert!(0 < charts);
-    assert_eq!(page.matches("<svg").count(), charts + decorative(&page));
+    assert_eq!(body(&page).matches("<svg").count(), charts + decorative(&page));
 }
 
-/// Charts inside a chart, legend symbols and the shared axis carry no meaning of their own.
+/// Legend symbols and the shared axis carry no meaning of their own.
 fn decorative(page: &str) -> usize {
-    page.matches("preserveAspectRatio").count()
-        + page
-            .split("<svg")
-            .skip(1)
-            .filter(|svg| svg.split('>').next().is_some_and(|head| head.contains("aria-hidden")))
-            .count()
+    let is_hidden = |svg: &&str| svg.split('>').next().is_some_and(|head| head.contains("aria-hidden"));
+    body(page).split("<svg").skip(1).filter(is_hidden).count()
+}
+
+/// What is drawn without script.
+fn body(page: &str) -> &str {
+    let (_, body) = page.split_once("<body>").expect("there is a body");
+    body.split_once("<script>").expect("there is a script").0
+}
+
+#[test]
+fn first_screen_says_what_is_slow_and_how_sure_that_is() {
+    let mut once = workload("Once/A");
+    once.throughput = Throughput::of_runs(&[500.0]);
+    let mut often = workload("Often/B");
+    often.throughput = Throughput::of_runs(&[990.0, 1000.0, 1010.0, 1000.0]);
+    often.warnings = vec!["the machine was busy".to_owned()];
+    let page = render_html(&run(vec![once.clone(), often.clone()]));
+    let cards = page.split("class=\"cards\"").nth(1).expect("there are cards");
+    let cards = &cards[..cards.find("id=\"slo-title\"").expect("the bars follow")];
+    for said in [
+        "500 pods/s",
+        "Once",
+        "queue, cache, binding, API",
+        "±1.0 %",
+        "1 workload ran once",
+        "1 warning",
+        "Often/B: the machine was busy",
+    ] {
+        assert!(cards.contains(said), "no {said:?} in {cards}");
+    }
+    often.throughput = Throughput::of_runs(&[500.0, 1000.0, 1500.0]);
+    let page = render_html(&run(vec![often]));
+    assert!(page.contains("1 workload wider than ±5.0 %; do not quote."));
+    assert!(render_html(&run(vec![once])).contains("n = 1, no interval"));
+}
+
+#[test]
+fn bars_carry_the_interval_and_a_single_run_a_ring() {
+    let mut often = workload("Often/B");
+    often.throughput = Throughput::of_runs(&[900.0, 1000.0, 1100.0]);
+    let page = render_html(&run(vec![often]));
+    let bars = page.split("<ol class=\"bars\">").nth(1).expect("there are bars");
+    let bars = &bars[..bars.find("</ol>").expect("they end")];
+    // The line between the ends, and a cap at each of them.
+    assert_eq!(bars.matches("class=\"error\"").count(), 3, "{bars}");
+    assert!(bars.contains("95 % interval 900 to 1,100"), "{bars}");
+    let page = render_html(&run(vec![workload("Once/A")]));
+    let bars = page.split("<ol class=\"bars\">").nth(1).expect("there are bars");
+    let bars = &bars[..bars.find("</ol>").expect("they end")];
+    assert!(
+        !bars.contains("class=\"error\"") && bars.contains("<circle class=\"max\"") && bars.contains("n=1")
+    );
+}
+
+#[test]
+fn studies_are_lines_with_intervals_and_the_rows_are_folded_away() {
+    let estimate = |value: f64| Estimate { value, low: value * 0.9, high: value * 1.1 };
+    let row = |latency: &str, variant: &str, value: f64| FigureRow {
+        point: vec![latency.to_owned()],
+        variant: variant.to_owned(),
+        runs: 4,
+        values: BTreeMap::from([(
+            FigureMetric::Throughput,
+            FigureValue { median: estimate(value), extra: None, ratio: None },
+        )]),
+    };
+    let mut study = run(vec![]);
+    study.figures = vec![Figure {
+        name: "patches".to_owned(),
+        title: "Patches".to_owned(),
+        about: String::new(),
+        base: "off".to_owned(),
+        axes: vec!["API latency".to_owned()],
+        metrics: vec![FigureMetric::Throughput],
+        rounds: 2,
+        rows: vec![
+            row("1 ms", "off", 100_000.0),
+            row("1 ms", "on", 90_000.0),
+            row("20 ms", "off", 5_000.0),
+            row("20 ms", "on", 1_000.0),
+        ],
+    }];
+    let page = render_html(&study);
+    let specs = attributes(&page, "data-spec");
+    let [spec] = specs[..] else { panic!("{} charts", specs.len()) };
+    let spec: serde_json::Value = serde_json::from_str(&spec.replace("&quot;", "\"")).expect("JSON");
+    assert_eq!(spec["xTexts"], serde_json::json!(["1 ms", "20 ms"]));
+    assert_eq!((&spec["xName"], &spec["yName"]), (&"API latency".into(), &"pods/s".into()));
+    assert_eq!(spec["log"], true, "from 1,000 to 100,000");
+    let series = &spec["series"];
+    assert_eq!((&series[0]["name"], &series[1]["name"]), (&"off".into(), &"on".into()));
+    assert_eq!(series[1]["values"], serde_json::json!([90_000, 1_000]));
+    assert_eq!((&series[1]["low"][1], &series[1]["high"][1]), (&900.into(), &1100.into()));
+    assert!(page.contains("<summary>All 4 rows as a table</summary>"));
+    assert!(!page.contains("<details class=\"fold\" open>"), "the wall of rows is open");
 }
 
 #[test]

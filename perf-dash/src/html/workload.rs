@@ -5,14 +5,11 @@ use schedlab_workloads::results::{
     Change, Estimate, LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
 };
 
-use super::chart::{self, Step};
 use super::page::gates;
 use super::summary::{broken_name, slo_mark, status_chip};
 use super::{Verdict, anchor_id, threshold_bound};
+use crate::chart::{lines, marks};
 use crate::format;
-
-/// Rows of the table behind the throughput chart, at most.
-const TABLE_ROWS_MAX: usize = 60;
 
 /// Up to this many workloads all sections start open.
 const OPEN_ALL_MAX: usize = 3;
@@ -56,7 +53,7 @@ fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
             (change(workload))
             div.columns {
                 div {
-                    (throughput_figure(id, workload))
+                    (throughput_figure(workload))
                     (verdicts(workload))
                     (calls(workload))
                 }
@@ -111,61 +108,13 @@ fn diagnosis(workload: &WorkloadResult) -> Markup {
     }
 }
 
-fn throughput_figure(id: &str, workload: &WorkloadResult) -> Markup {
-    let steps = chart::steps(&workload.samples, TABLE_ROWS_MAX);
+fn throughput_figure(workload: &WorkloadResult) -> Markup {
     html! {
-        figure {
-            figcaption {
-                h4 { "Throughput over time" }
-                @if !workload.samples.is_empty() {
-                    span.muted {
-                        "pods/s in windows of " (format::millis(workload.window_ms)) "; dotted: over the measured interval "
-                        (format::rate(workload.throughput.total))
-                    }
-                }
-            }
-            @if workload.samples.is_empty() {
-                p.muted { "The run ended before the first window; only the whole run was measured." }
-            } @else {
-                (chart::throughput(&format!("{id}-rate"), workload))
-                details.fold {
-                    summary { "Windows as a table" }
-                    (windows_table(workload, &steps))
-                }
-            }
-        }
-    }
-}
-
-fn windows_table(workload: &WorkloadResult, steps: &[Step]) -> Markup {
-    let merged = steps.len() < workload.samples.len();
-    html! {
-        div.wide.tall tabindex="0" role="region" aria-label="Throughput windows" {
-            table.plain {
-                caption.sr { "Throughput of " (workload.name) " over time" }
-                thead {
-                    tr {
-                        th.number scope="col" { "Until" }
-                        th.number scope="col" { "Pods/s" }
-                        @if merged {
-                            th.number scope="col" { "Lowest" }
-                            th.number scope="col" { "Highest" }
-                        }
-                    }
-                }
-                tbody {
-                    @for step in steps {
-                        tr {
-                            th.number scope="row" { (format::millis(step.t_ms)) }
-                            td.number { (format::rate(step.mean)) }
-                            @if merged {
-                                td.number { (format::rate(step.low)) }
-                                td.number { (format::rate(step.high)) }
-                            }
-                        }
-                    }
-                }
-            }
+        @if workload.samples.is_empty() {
+            h4 { "Throughput over time" }
+            p.muted { "The run ended before the first window; only the whole run was measured." }
+        } @else {
+            (lines::throughput(workload))
         }
     }
 }
@@ -186,7 +135,7 @@ fn latency_figure(id: &str, workload: &WorkloadResult) -> Markup {
             @if workload.latency_us.is_empty() {
                 p.muted { "No latency was measured." }
             } @else {
-                (chart::latency(&format!("{id}-latency"), workload))
+                (marks::latency(&format!("{id}-latency"), workload))
                 details.fold {
                     summary { "Latencies as a table" }
                     (latency_table(workload))
@@ -198,7 +147,7 @@ fn latency_figure(id: &str, workload: &WorkloadResult) -> Markup {
 
 fn legend(word: &str, shape: Markup) -> Markup {
     html! {
-        span { svg.chart width="12" height="12" aria-hidden="true" { (shape) } " " (word) }
+        span { svg width="12" height="12" aria-hidden="true" { (shape) } " " (word) }
     }
 }
 
@@ -459,7 +408,7 @@ fn repeats_figure(id: &str, headline: Estimate, repeats: &Repeats) -> Markup {
                     (repeats.runs.len())
                 }
             }
-            (chart::repeats(&format!("{id}-repeats"), headline, repeats))
+            (marks::repeats(&format!("{id}-repeats"), headline, repeats))
             details.fold {
                 summary { "Repeats as a table" }
                 (repeats_table(repeats))

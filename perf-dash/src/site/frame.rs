@@ -5,18 +5,18 @@ use maud::{DOCTYPE, Markup, html};
 use super::Audience;
 use super::model::{Change, Lab, is_too_noisy};
 use crate::alerts::Alert;
+use crate::chart::lines::{self, Frame};
 use crate::format;
 use crate::stats::Verdict;
 
 /// Files that every page shares.
-pub(super) const ASSETS: [(&str, &str); 7] = [
+pub(super) const ASSETS: [(&str, &str); 6] = [
     ("base.css", include_str!("../html/style.css")),
+    ("chart.css", crate::chart::STYLE),
+    ("chart.js", crate::chart::SCRIPT),
     ("site.css", include_str!("assets/site.css")),
     ("site.js", include_str!("assets/site.js")),
     ("live.js", include_str!("assets/live.js")),
-    ("uplot.js", include_str!("assets/uplot.js")),
-    ("uplot.css", include_str!("assets/uplot.css")),
-    ("uplot-LICENSE.txt", include_str!("assets/uplot-LICENSE.txt")),
 ];
 
 /// Only what lies beside the page may be loaded. `file:` is named because a page opened from disk
@@ -54,8 +54,8 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content={ (POLICY) @if is_live { "; connect-src 'self'" } };
                 title { (page.title) " · schedlab" }
-                link rel="stylesheet" href={ (root) "assets/uplot.css" };
                 link rel="stylesheet" href={ (root) "assets/base.css" };
+                link rel="stylesheet" href={ (root) "assets/chart.css" };
                 link rel="stylesheet" href={ (root) "assets/site.css" };
             }
             body {
@@ -77,11 +77,11 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
                         @if let Some(newest) = newest { ", the last one of " (format::minute(&newest.started_at)) }
                         ". A change is judged by the workload's own fence: the third quartile plus three "
                         "interquartile ranges of the changes its history shows between runs of one revision. "
-                        "Numbers of different coverage are not comparable. Charts: uPlot, MIT."
+                        "Numbers of different coverage are not comparable."
                     }
                 }
                 noscript { p.banner { "Charts need JavaScript; the tables do not." } }
-                script src={ (root) "assets/uplot.js" } {}
+                script src={ (root) "assets/chart.js" } {}
                 script src={ (root) "assets/site.js" } {}
                 @if is_live { script src={ (root) "assets/live.js" } {} }
                 @for file in &page.data { script src={ (root) "data/" (file) } {} }
@@ -90,17 +90,9 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
     }
 }
 
-/// A chart: script draws into it from the page's data; keyboard and mouse are explained in its note.
+/// A chart: script draws into it from the page's data.
 pub(super) fn chart(id: &str, title: &str, note: &str) -> Markup {
-    html! {
-        figure.chart data-chart=(id) {
-            figcaption { h3 { (title) } span.muted { (note) } }
-            div.legend data-legend {}
-            div.canvas tabindex="0" role="group" aria-label={ (title) ", chart. Arrow keys move, plus and minus zoom, 0 shows all, Enter picks a run to compare." } data-canvas {}
-            p.readout aria-live="polite" data-readout { "\u{a0}" }
-            details.fold data-table { summary { "The same as a table" } div.wide.tall tabindex="0" role="region" aria-label={ (title) ", table" } {} }
-        }
-    }
+    lines::figure(&Frame { id: Some(id), title, note, ..Frame::default() })
 }
 
 /// A verdict as symbol and word.

@@ -9,7 +9,7 @@
 //!     plugins.html, p/*     extension points and plugins over runs
 //!     flame/*.svg           flamegraphs that were recorded
 //!     data/*.js             numbers, loaded as scripts: a page opened from disk may not fetch
-//!     assets/*              style, script, uPlot (MIT, its licence beside it)
+//!     assets/*              style and script; charts are those of the report (`chart`)
 //! ```
 //!
 //! A page carries its tables as HTML and loads the numbers of its own charts only, so the overview

@@ -1,4 +1,4 @@
-// The site's script: charts by uPlot, sorting, filtering, the comparison page, the theme.
+// The site's script: what its charts show (chart.js draws them), sorting, filtering, the comparison page, the theme.
 // Data files call schedlab.put(key, value); whoever waits for a key is told.
 "use strict";
 const schedlab = (() => {
@@ -34,47 +34,7 @@ const schedlab = (() => {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  // A light-dark() value is resolved by the browser only where a colour is used.
-  const probe = make("span");
-  probe.hidden = true;
-  const colour = (name) => {
-    if (!probe.isConnected) document.body.append(probe);
-    probe.style.color = `var(${name})`;
-    return getComputedStyle(probe).color;
-  };
-
-  const digits = (value) => {
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size >= 100) return Math.round(value).toLocaleString("en");
-    return size >= 10 ? value.toFixed(1) : value.toPrecision(3);
-  };
-  const units = {
-    plain: digits,
-    rate: (value) => `${digits(value)} pods/s`,
-    us: (value) => (value < 1 ? `${digits(value * 1e3)} ns` : value < 1e3 ? `${digits(value)} µs` : value < 1e6 ? `${digits(value / 1e3)} ms` : `${digits(value / 1e6)} s`),
-    ns: (value) => units.us(value / 1e3),
-    percent: (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)} %`,
-    bytes: (value) => (value < 1024 ? `${digits(value)} B` : `${digits(value / 1024)} KiB`),
-  };
-  const axisText = (value) => {
-    if (value === null) return "";
-    const size = Math.abs(value);
-    const short = (scaled, mark) => `${+scaled.toPrecision(3)}${mark}`;
-    return size >= 1e6 ? short(value / 1e6, "M") : size >= 1e3 ? short(value / 1e3, "k") : short(value, "");
-  };
-  // Values of an axis in the unit that all series share; counts and rates stay short.
-  const axisOf = (series) => {
-    const unit = series[0].unit;
-    return ["us", "ns", "bytes"].includes(unit) && series.every((one) => one.unit === unit) ? (value) => (value === null ? "" : units[unit](value)) : axisText;
-  };
-  // Over several decades only powers of ten are drawn.
-  const decades = (u, splits, axis) => {
-    const scale = u.scales[u.axes[axis].scale];
-    if (!(scale.max / scale.min > 30)) return splits;
-    return splits.map((value) => (Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? value : null));
-  };
+  const { units, digits } = schedlabChart;
   const when = (text) => text.slice(0, 16).replace("T", " ");
   const runName = (run) => `${run.rev}${run.label ? ` (${run.label})` : ""}, ${when(run.at)}${run.source === "schedlab" ? "" : `, ${run.source}`}`;
 
@@ -88,7 +48,6 @@ const schedlab = (() => {
     if (name === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = name;
     theme.textContent = `Theme: ${name}`;
-    charts.forEach((chart) => chart.plot.redraw(false));
   };
   if (theme) {
     theme.hidden = false;
@@ -103,185 +62,13 @@ const schedlab = (() => {
   }
 
   // ---- charts
-  // spec: { id, x, xText(i), series: [{name, values, unit, colour, shown, band}], log, logX, pick(i), height }
   const draw = (spec) => {
     const figure = $(`[data-chart="${spec.id}"]`);
-    if (!figure) return;
-    figure.hidden = false;
-    const series = spec.series.filter((one) => one.values.some((value) => value !== null && value !== undefined));
-    if (series.length === 0) {
-      figure.hidden = true;
-      return;
-    }
-    const holder = $("[data-canvas]", figure);
-    const readout = $("[data-readout]", figure);
-    const legend = $("[data-legend]", figure);
-    let isLog = !!spec.log;
-    const chart = { figure, plot: null, at: null };
-
-    const options = (sparse = isLog ? { filter: decades } : {}) => ({
-      width: Math.max(holder.clientWidth, 200),
-      height: spec.height || 260,
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false, dist: 4 }, points: { size: 8 } },
-      scales: { x: { time: false, distr: spec.logX ? 3 : 1, range: spec.logX ? undefined : (u, low, high) => (spec.x.length === 1 ? [-1, 1] : [low, high]) }, y: { distr: isLog ? 3 : 1, range: isLog ? undefined : (u, low, high) => uPlot.rangeNum(Math.min(low ?? 0, (low ?? 0) * 0.98), (high ?? 1) * 1.02 || 1, 0.05, true) } },
-      axes: [
-        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { stroke: () => colour("--grid") }, font: "11px system-ui", space: 70,
-          values: (u, values) => values.map((value) => (spec.logX ? axisText(value) : Number.isInteger(value) && spec.xText ? spec.xText(value, true) : "")) },
-        { stroke: () => colour("--soft"), grid: { stroke: () => colour("--grid"), width: 1, ...sparse }, ticks: { stroke: () => colour("--grid"), ...sparse }, font: "11px system-ui", size: 62, ...sparse,
-          values: (u, values) => values.map(axisOf(series)) },
-      ],
-      series: [{}].concat(series.map((one) => ({
-        label: one.name, show: one.shown !== false, width: one.band ? 0 : 1.5, spanGaps: true,
-        stroke: () => (one.band ? "transparent" : colour(one.colour)), dash: one.dash,
-        points: { show: one.band || one.dash ? false : (u, s, from, to) => to - from < 120, size: 5, fill: () => colour(one.colour) },
-      }))),
-      bands: bands(),
-      hooks: { setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.idx !== undefined) tell(u.cursor.idx); }], draw: [drawMarks] },
-    });
-    // Change points: a dashed line before the first run of the new level, a triangle that says which way.
-    const drawMarks = (u) => (spec.marks || []).forEach((mark) => {
-      const left = Math.round(u.valToPos(spec.x[mark.at] - 0.5, "x", true));
-      const { left: from, top, width, height } = u.bbox;
-      if (left < from || left > from + width) return;
-      const isWorse = mark.verdict === "worse";
-      u.ctx.save();
-      u.ctx.strokeStyle = u.ctx.fillStyle = colour(isWorse ? "--fail" : "--pass");
-      u.ctx.setLineDash([4, 4]);
-      u.ctx.beginPath();
-      u.ctx.moveTo(left, top);
-      u.ctx.lineTo(left, top + height);
-      u.ctx.stroke();
-      const size = 5 * devicePixelRatio;
-      u.ctx.beginPath();
-      u.ctx.moveTo(left - size, top + (isWorse ? 0 : size * 1.6));
-      u.ctx.lineTo(left + size, top + (isWorse ? 0 : size * 1.6));
-      u.ctx.lineTo(left, top + (isWorse ? size * 1.6 : 0));
-      u.ctx.fill();
-      u.ctx.restore();
-    });
-    const bands = () => {
-      const low = series.findIndex((one) => one.band === "low");
-      const high = series.findIndex((one) => one.band === "high");
-      return low < 0 || high < 0 ? [] : [{ series: [high + 1, low + 1], fill: () => colour("--noise") }];
-    };
-    const tell = (at) => {
-      chart.at = at;
-      readout.replaceChildren(make("strong", spec.xText(spec.x[at])));
-      series.forEach((one, number) => {
-        const value = one.values[at];
-        if (one.band || value === null || value === undefined || !chart.plot.series[number + 1].show) return;
-        readout.append(`  ${one.name} ${units[one.unit](value)}`);
-      });
-      (spec.marks || []).filter((mark) => mark.at === at).forEach((mark) => readout.append(`  change point: ${mark.words}`));
-    };
-    const build = () => {
-      if (chart.plot) chart.plot.destroy();
-      chart.plot = new uPlot(options(), [spec.x, ...series.map((one) => one.values)], holder);
-      let downAt = null;
-      chart.plot.over.addEventListener("mousedown", (event) => { downAt = event.clientX; });
-      chart.plot.over.addEventListener("click", (event) => {
-        if (spec.pick && downAt !== null && Math.abs(event.clientX - downAt) < 4 && chart.plot.cursor.idx !== null) spec.pick(chart.plot.cursor.idx);
-      });
-    };
-    build();
-    charts.push(chart);
-
-    const zoom = (factor) => {
-      const { min, max } = chart.plot.scales.x;
-      const middle = chart.at === null ? (min + max) / 2 : spec.x[chart.at];
-      const first = spec.x[0];
-      const last = spec.x[spec.x.length - 1];
-      const low = Math.max(first, middle - (middle - min) * factor);
-      const high = Math.min(last, middle + (max - middle) * factor);
-      if (high > low) chart.plot.setScale("x", { min: low, max: high });
-    };
-    const reset = () => chart.plot.setData(chart.plot.data, true);
-    const move = (step) => {
-      const { min, max } = chart.plot.scales.x;
-      let at = chart.at === null ? (step > 0 ? spec.x.findIndex((x) => x >= min) : spec.x.findLastIndex((x) => x <= max)) : chart.at + step;
-      at = Math.min(Math.max(at, 0), spec.x.length - 1);
-      const left = chart.plot.valToPos(spec.x[at], "x");
-      chart.plot.setCursor({ left, top: chart.plot.over.clientHeight / 2 });
-      tell(at);
-    };
-    holder.addEventListener("keydown", (event) => {
-      const does = { ArrowLeft: () => move(-1), ArrowRight: () => move(1), Home: () => { chart.at = 0; move(0); }, End: () => { chart.at = spec.x.length - 1; move(0); },
-        "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: reset, Escape: reset,
-        Enter: () => spec.pick && chart.at !== null && spec.pick(chart.at) }[event.key];
-      if (!does || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      does();
-    });
-
-    const hasBand = series.some((one) => one.band);
-    series.forEach((one, number) => {
-      if (one.band) return;
-      const button = make("button", one.name, { type: "button", "aria-pressed": String(one.shown !== false) });
-      button.style.setProperty("--series", `var(${one.colour})`);
-      button.addEventListener("click", () => {
-        const show = button.getAttribute("aria-pressed") !== "true";
-        button.setAttribute("aria-pressed", String(show));
-        one.shown = show;
-        chart.plot.setSeries(number + 1, { show });
-      });
-      legend.append(button);
-    });
-    if (hasBand) {
-      const button = make("button", "noise band", { type: "button", "aria-pressed": "true" });
-      button.style.setProperty("--series", "var(--noise)");
-      button.addEventListener("click", () => {
-        const show = button.getAttribute("aria-pressed") !== "true";
-        button.setAttribute("aria-pressed", String(show));
-        series.forEach((one, number) => { if (one.band) { one.shown = show; chart.plot.setSeries(number + 1, { show }); } });
-      });
-      legend.append(button);
-    }
-    const tool = (name, act) => {
-      const button = make("button", name, { type: "button", class: "tool" });
-      button.addEventListener("click", () => act(button));
-      legend.append(button);
-    };
-    tool(isLog ? "linear scale" : "log scale", (button) => {
-      isLog = !isLog;
-      button.textContent = isLog ? "linear scale" : "log scale";
-      build();
-    });
-    tool("show all", reset);
-
-    const fold = $("[data-table]", figure);
-    fold.addEventListener("toggle", () => {
-      const place = $("div", fold);
-      if (!fold.open || place.childElementCount) return;
-      const shown = series.filter((one) => !one.band);
-      const table = make("table", undefined, { class: "plain" });
-      const head = table.createTHead().insertRow();
-      [spec.xName || "Run", ...shown.map((one) => one.name)].forEach((name, number) => head.append(make("th", name, number ? { scope: "col", class: "number" } : { scope: "col" })));
-      const body = table.createTBody();
-      for (let at = spec.x.length - 1; at >= 0; at -= 1) {
-        const row = body.insertRow();
-        row.append(make("th", spec.xText(spec.x[at]), { scope: "row" }));
-        shown.forEach((one) => { const value = one.values[at]; row.append(make("td", value === null || value === undefined ? "–" : units[one.unit](value), { class: "number" })); });
-      }
-      place.append(table);
-    });
-    return chart;
+    const chart = figure && schedlabChart.draw(figure, spec);
+    if (chart) charts.push(chart);
   };
   // Takes every chart away, so that the page can be drawn anew with other data.
-  const clearCharts = () => charts.splice(0).forEach(({ figure, plot }) => {
-    plot.destroy();
-    for (const part of ["[data-canvas]", "[data-table]"]) $(part, figure).replaceWith($(part, figure).cloneNode(true));
-    $("[data-legend]", figure).replaceChildren();
-    $("[data-table] > div", figure).replaceChildren();
-  });
-  let resizing = 0;
-  addEventListener("resize", () => {
-    cancelAnimationFrame(resizing);
-    resizing = requestAnimationFrame(() => charts.forEach((chart) => {
-      const holder = $("[data-canvas]", chart.figure);
-      chart.plot.setSize({ width: Math.max(holder.clientWidth, 200), height: chart.plot.height });
-    }));
-  });
+  const clearCharts = () => charts.splice(0).forEach(schedlabChart.clear);
 
   // ---- a workload's page
   const median = (values) => {
@@ -334,7 +121,7 @@ const schedlab = (() => {
       { name: data.series.length > 1 ? nameOf(data.series[shown]) : data.series[shown].source, values: mine(data.rate), unit: "rate", colour: "--s1" },
       ...others.map((one, at) => ({ name: nameOf(one), values: only(data.rate, one.at), unit: "rate", colour: apart[at % apart.length], shown: false })),
       { name: "window p50", values: mine(data.p50), unit: "rate", colour: "--s3", shown: false },
-      { name: "threshold", values: mine(data.threshold), unit: "rate", colour: "--s5", dash: [4, 4] },
+      { name: "threshold", values: mine(data.threshold), unit: "rate", colour: "--s5", dash: true },
     ] });
     draw({ id: "latency", x, xText, pick, log: true, series: [
       { name: "end to end p50", values: mine(data.e2e50), unit: "us", colour: "--s3" },
@@ -344,15 +131,15 @@ const schedlab = (() => {
       { name: "cycle p99", values: mine(data.cycle99), unit: "us", colour: "--s6", shown: false },
       ...others.filter((one) => one.source === "kube-scheduler").map((one) => ({ name: "kube-scheduler, cycle mean", values: only(data.cycle, one.at), unit: "us", colour: "--s5", shown: false })),
     ] });
-    draw({ id: "memory", x, xText, pick, series: [
+    draw({ id: "memory", x, xText, pick, yName: "bytes", series: [
       { name: "per node", values: mine(data.node), unit: "bytes", colour: "--s1" },
       { name: "per pod", values: mine(data.pod), unit: "bytes", colour: "--s2" },
     ] });
-    draw({ id: "calls", x, xText, pick, series: [{ name: "calls per pod", values: mine(data.calls), unit: "plain", colour: "--s1" }] });
+    draw({ id: "calls", x, xText, pick, yName: "calls per pod", series: [{ name: "calls per pod", values: mine(data.calls), unit: "plain", colour: "--s1" }] });
     const kernel = $("[data-kernel]");
     if (kernel) schedlab.when("instructions", (counted) => {
       const values = data.run.map((run) => { const at = counted.run.indexOf(run); return at < 0 ? null : counted.kernels[kernel.dataset.kernel][at]; });
-      draw({ id: "instructions", x, xText, pick, series: [{ name: "instructions", values, unit: "plain", colour: "--s1" }] });
+      draw({ id: "instructions", x, xText, pick, yName: "instructions", series: [{ name: "instructions", values, unit: "plain", colour: "--s1" }] });
     });
   };
   const partPage = (runs, data) => {
@@ -361,7 +148,7 @@ const schedlab = (() => {
     draw({ id: "part", x: data.run.map((_, at) => at), xText: (at, isShort) => { const run = runs[data.run[at]]; return !run ? "" : isShort ? run.rev.slice(0, 7) : runName(run); }, height: 300,
       series: data.series.map((one, at) => ({ name: one.name, values: one.values, unit, colour: colours[at] })) });
     const sizes = [...new Set(data.sizes.flatMap((one) => one.nodes))].sort((a, b) => a - b);
-    draw({ id: "part-nodes", x: sizes, xName: "Nodes", xText: (nodes) => `${nodes.toLocaleString("en")} nodes`, log: true, logX: true,
+    draw({ id: "part-nodes", x: sizes, xName: "nodes", xText: (nodes, isShort) => `${nodes.toLocaleString("en")}${isShort ? "" : " nodes"}`, log: true, logX: true,
       series: data.sizes.map((one, at) => ({ name: one.name, values: sizes.map((size) => { const found = one.nodes.indexOf(size); return found < 0 ? null : one.values[found]; }), unit, colour: colours[at % colours.length] })) });
   };
   if ($("[data-chart=kernels]")) schedlab.when("runs", (runs) => schedlab.when("instructions", (counted) => {
@@ -387,7 +174,7 @@ const schedlab = (() => {
       series.push({ name: `${name}, pods/s`, values: on(source, source.rate), unit: "rate", colour: ["--s1", "--s2"][at] });
       series.push({ name: `${name}, cycle mean (µs)`, values: on(source, source.cycle), unit: "us", colour: ["--s3", "--s4"][at], shown: false });
     });
-    draw({ id: one.id, x, xName: "Nodes", xText: (nodes) => `${nodes.toLocaleString("en")} nodes`, log: true, logX: true, series });
+    draw({ id: one.id, x, xName: "nodes", xText: (nodes, isShort) => `${nodes.toLocaleString("en")}${isShort ? "" : " nodes"}`, log: true, logX: true, series });
   }));
 
   // ---- tables
