@@ -348,7 +348,12 @@ fn footer(report: &Report) -> Markup {
     let silent = report
         .skipped_filters
         .iter()
-        .chain(report.skipped_scores.iter().filter(|name| !report.filter_names().any(|filter| filter == name.as_str())))
+        .chain(
+            report
+                .skipped_scores
+                .iter()
+                .filter(|name| !report.filter_names().any(|filter| filter == name.as_str())),
+        )
         .filter(|name| report.scores.iter().all(|column| column.plugin != **name))
         .map(String::as_str)
         .collect::<Vec<_>>();
