@@ -1,12 +1,13 @@
 //! The first screen: what is slow, what changed, how sure that is.
 
 use maud::{Markup, html};
-use schedlab_workloads::results::{RunResult, WorkloadResult, slo};
+use schedlab_workloads::results::{Change, Compared, RunResult, WorkloadResult, slo};
 
 use super::summary::{broken_name, slowest};
 use super::{anchor_id, name_parts};
 use crate::chart::stack;
 use crate::format;
+use crate::stats::Verdict;
 
 /// From this half width on, as a share of the value, a headline should not be quoted.
 const WIDE: f64 = 0.05;
@@ -51,12 +52,78 @@ fn slow(run: &RunResult) -> Markup {
     }
 }
 
-/// What the history says of this run.
-fn changed(_run: &RunResult) -> Markup {
+/// What the history says of this run: against the baseline that was asked for, else since the last
+/// run with the same settings.
+fn changed(run: &RunResult) -> Markup {
+    let of = |workload: &WorkloadResult| -> Option<Change> {
+        let changes = workload.change.as_ref()?;
+        Some(changes.baseline.as_ref().unwrap_or(&changes.last).clone())
+    };
+    let changes: Vec<(usize, Change)> =
+        run.workloads.iter().enumerate().filter_map(|(at, workload)| Some((at, of(workload)?))).collect();
+    let compared: Vec<(usize, &Compared)> =
+        changes.iter().filter_map(|(at, change)| Some((*at, change.compared()?))).collect();
+    let why = changes.iter().find_map(|(_, change)| match change {
+        Change::NotComparable { why } => Some(why.as_str()),
+        Change::Compared(_) => None,
+    });
+    let is_baseline =
+        run.workloads.iter().any(|it| it.change.as_ref().is_some_and(|it| it.baseline.is_some()));
     html! {
-        p.big { "not compared" }
-        p.muted { "This run was not held against an earlier one." }
+        @match compared.first() {
+            None => {
+                p.big { "not compared" }
+                p.muted { (why.unwrap_or("this run was not held against an earlier one")) "." }
+            }
+            Some((_, first)) => {
+                p.big { (verdict_counts(&compared)) }
+                ul.moved { @for (index, change) in moved(&compared).into_iter().take(NAMED_MAX) { (moved_line(run, index, change)) } }
+                p.muted {
+                    @if is_baseline { "against the baseline" } @else { "since the last run with these settings" }
+                    ", " (first.against.label.clone().unwrap_or_else(|| format::minute(&first.against.started_at)))
+                    @if compared.len() < run.workloads.len() {
+                        "; " (format::counted((run.workloads.len() - compared.len()) as u64, "workload")) " not compared"
+                    }
+                }
+            }
+        }
     }
+}
+
+fn moved_line(run: &RunResult, index: usize, change: &Compared) -> Markup {
+    let mark = if change.verdict == Verdict::Worse { ("fail", "▼") } else { ("pass", "▲") };
+    html! {
+        li {
+            span class={ "mark " (mark.0) } { span aria-hidden="true" { (mark.1) } " " (change.verdict.word()) }
+            " " (link(run, index)) " " strong.num { (format::signed_percent(change.ratio.value)) }
+            " " span.muted.num {
+                "[" (format::signed_percent(change.ratio.low)) ", " (format::signed_percent(change.ratio.high)) "]"
+            }
+        }
+    }
+}
+
+/// `1 worse, 2 better`; what did not move is named only when nothing did.
+fn verdict_counts(compared: &[(usize, &Compared)]) -> String {
+    let count = |verdict| compared.iter().filter(|(_, change)| change.verdict == verdict).count();
+    let all =
+        [Verdict::Worse, Verdict::Better, Verdict::Inconclusive].map(|verdict| (count(verdict), verdict));
+    let words: Vec<String> = all
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, verdict)| format!("{count} {}", verdict.word()))
+        .collect();
+    if words.is_empty() { "nothing changed".to_owned() } else { words.join(", ") }
+}
+
+/// What moved, the largest move first.
+fn moved<'a>(compared: &[(usize, &'a Compared)]) -> Vec<(usize, &'a Compared)> {
+    let is_move =
+        |(_, change): &&(usize, &Compared)| matches!(change.verdict, Verdict::Worse | Verdict::Better);
+    let mut moved: Vec<(usize, &Compared)> = compared.iter().filter(is_move).copied().collect();
+    let size = |change: &Compared| change.ratio.value.ln().abs();
+    moved.sort_by(|one, other| size(other.1).total_cmp(&size(one.1)));
+    moved
 }
 
 /// How many headlines can be quoted, and what stands against the others.

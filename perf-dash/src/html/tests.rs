@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schedlab_workloads::results::{
-    Attempts, Estimate, Figure, FigureMetric, FigureRow, FigureValue, LatencySummary, Machine, Memory,
-    MetricSelector, Pods, Repeats, RunTotal, SCHEMA, Sample, Skipped, Stage, Status, Throughput, Windows,
-    slo, workload_items, write_atomic,
+    Attempts, Change, Changes, Compared, ComparedFigure, EarlierRun, Estimate, Figure, FigureMetric,
+    FigureRow, FigureValue, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, RunTotal, SCHEMA,
+    Sample, Skipped, Stage, Status, Throughput, Windows, slo, workload_items, write_atomic,
 };
 
 use super::*;
@@ -288,6 +288,54 @@ fn first_screen_says_what_is_slow_and_how_sure_that_is() {
     let page = render_html(&run(vec![often]));
     assert!(page.contains("1 workload wider than ±5.0 %; do not quote."));
     assert!(render_html(&run(vec![once])).contains("n = 1, no interval"));
+}
+
+#[test]
+fn first_screen_says_what_changed_the_largest_move_first() {
+    let changed = |name: &str, ratio: f64, verdict| {
+        let mut workload = workload(name);
+        let compared = Compared {
+            against: EarlierRun {
+                id: "r".to_owned(),
+                label: None,
+                revision: None,
+                started_at: "2026-11-01T10:00:00Z".to_owned(),
+            },
+            figure: ComparedFigure::PodsPerS,
+            base: 1000.0,
+            head: 1000.0 * ratio,
+            base_samples: 12,
+            head_samples: 12,
+            ratio: Estimate { value: ratio, low: ratio * 0.99, high: ratio * 1.01 },
+            fence: 0.02,
+            verdict,
+            note: None,
+        };
+        workload.change = Some(Changes { last: Change::Compared(compared), baseline: None });
+        workload
+    };
+    use crate::stats::Verdict::{Better, Unchanged, Worse};
+    let card = |run: &RunResult| {
+        let page = render_html(run);
+        let rest = page.split("What changed</h2>").nth(1).expect("the card").to_owned();
+        rest[..rest.find("</section>").expect("it ends")].to_owned()
+    };
+    let mut first_seen = workload("New/D");
+    let why = "no earlier run of this workload".to_owned();
+    first_seen.change = Some(Changes { last: Change::NotComparable { why }, baseline: None });
+    let moved = [changed("A/a", 0.95, Worse), changed("B/b", 1.3, Better), changed("C/c", 1.0, Unchanged)];
+    let said = card(&run([&moved[..], std::slice::from_ref(&first_seen)].concat()));
+    assert!(said.contains("1 worse, 1 better"), "{said}");
+    let (b, a) = (said.find("+30.0 %").expect("B"), said.find("-5.0 %").expect("A"));
+    assert!(b < a, "the larger move stands first: {said}");
+    for part in
+        ["[+28.7 %", "since the last run with these settings", "2026-11-01 10:00", "1 workload not compared"]
+    {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    assert!(card(&run(vec![changed("C/c", 1.0, Unchanged)])).contains("nothing changed"));
+    let said = card(&run(vec![first_seen]));
+    assert!(said.contains("not compared") && said.contains("no earlier run of this workload."), "{said}");
 }
 
 #[test]
