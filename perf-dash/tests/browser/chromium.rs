@@ -94,6 +94,11 @@ impl Chromium {
         loop {
             let answer = self.next();
             if answer["id"] == id {
+                // A question that a navigation overtook is asked of the new page.
+                let is_overtaken = answer["error"]["message"] == "Inspected target navigated or closed";
+                if is_overtaken && method == "Runtime.evaluate" {
+                    return self.call(method, params);
+                }
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].clone();
             }
