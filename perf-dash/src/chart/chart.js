@@ -127,7 +127,7 @@ const schedlabChart = (() => {
       return { width, height, box, x, y: scale(from, to, box.bottom - 4, box.top + 4, isLog), isLog };
     };
 
-    const axes = (svg, { width, height, box, x, y, isLog }) => {
+    const axes = (svg, { height, box, x, y, isLog }) => {
       const unit = drawn().every((one) => one.unit === drawn()[0].unit) ? drawn()[0].unit : "plain";
       const ticks = isLog ? logTicks(y.low, y.high) : linearTicks(y.low, y.high, Math.max(2, Math.floor((box.bottom - box.top) / 36)));
       for (const tick of ticks) {
@@ -152,7 +152,6 @@ const schedlabChart = (() => {
       });
       svg.append(shape("text", { class: "label axis-name", x: box.right, y: height - 4, "text-anchor": "end" }, `${spec.xName || "run"}${spec.logX ? ", logarithmic" : ""}`));
       svg.append(shape("rect", { class: "frame", "data-plot": "", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }));
-      void width;
     };
 
     const place = ({ x, y, isLog }, one, list = one.values) => list

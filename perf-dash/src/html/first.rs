@@ -11,8 +11,10 @@ use crate::stats::Verdict;
 
 /// From this half width on, as a share of the value, a headline should not be quoted.
 const WIDE: f64 = 0.05;
-/// Workloads or warnings named before the rest is counted.
-const NAMED_MAX: usize = 3;
+/// Workloads that moved named before the rest is left to the table.
+const MOVED_MAX: usize = 3;
+/// Warnings listed before the rest is counted.
+const WARNINGS_MAX: usize = 9;
 
 /// Three answers beside each other.
 pub(super) fn cards(run: &RunResult) -> Markup {
@@ -77,7 +79,7 @@ fn changed(run: &RunResult) -> Markup {
             }
             Some((_, first)) => {
                 p.big { (verdict_counts(&compared)) }
-                ul.moved { @for (index, change) in moved(&compared).into_iter().take(NAMED_MAX) { (moved_line(run, index, change)) } }
+                ul.moved { @for (index, change) in moved(&compared).into_iter().take(MOVED_MAX) { (moved_line(run, index, change)) } }
                 p.muted {
                     @if is_baseline { "against the baseline" } @else { "since the last run with these settings" }
                     ", " (first.against.label.clone().unwrap_or_else(|| format::minute(&first.against.started_at)))
@@ -152,8 +154,8 @@ fn sure(run: &RunResult) -> Markup {
             details.fold {
                 summary.warned { (format::counted(warnings.len() as u64, "warning")) }
                 ul {
-                    @for warning in warnings.iter().take(NAMED_MAX * NAMED_MAX) { li { (warning) } }
-                    @if warnings.len() > NAMED_MAX * NAMED_MAX { li { (warnings.len() - NAMED_MAX * NAMED_MAX) " more" } }
+                    @for warning in warnings.iter().take(WARNINGS_MAX) { li { (warning) } }
+                    @if warnings.len() > WARNINGS_MAX { li { (warnings.len() - WARNINGS_MAX) " more" } }
                 }
             }
         }
