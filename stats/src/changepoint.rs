@@ -30,6 +30,8 @@ const PERMUTATIONS: usize = 499;
 /// So many of them may split as well as the real one: p is at most (9 + 1) / (499 + 1) = 0.02. With
 /// 0.01 a step that is only three runs old is missed in every fourth series of fifteen.
 const EXCEEDING_MAX: usize = 9;
+/// A split that none of so many matches is believed at once: p is at most 1 / 200.
+const CLEAR_AFTER: usize = 199;
 
 /// Where each new level begins: indices into `values`, in order. The same values and the same seed
 /// give the same answer.
@@ -67,7 +69,10 @@ fn significant_split(values: &[f64], draws: &mut Draws) -> Option<usize> {
         return None;
     }
     let mut exceeding = 0;
-    for _ in 0..PERMUTATIONS {
+    for done in 0..PERMUTATIONS {
+        if exceeding == 0 && done == CLEAR_AFTER {
+            break;
+        }
         walk.shuffle(draws);
         exceeding += usize::from(best.energy <= walk.best_split().energy);
         // Most series have no change point and are done after a handful.

@@ -174,10 +174,30 @@ impl Values {
 }
 
 /// Runs between two change points.
+#[derive(Clone, Copy)]
 struct Level {
     from: usize,
     to: usize,
 }
+
+impl Level {
+    /// Its last runs, as many as say how high it was before the next one.
+    fn end<'a>(&self, rates: &'a [f64]) -> &'a [f64] {
+        &rates[self.from.max(self.to.saturating_sub(LEVEL_RUNS))..self.to]
+    }
+
+    /// Its first runs.
+    fn beginning<'a>(&self, rates: &'a [f64]) -> &'a [f64] {
+        &rates[self.from..self.to.min(self.from + LEVEL_RUNS)]
+    }
+}
+
+/// More runs of a level do not say better how high it is next to a change.
+const LEVEL_RUNS: usize = 50;
+
+/// A change is looked for in so many of the newest runs of a series: what is older has been looked at
+/// long ago.
+const RUNS_MAX: usize = 400;
 
 fn of_series(
     records: &[Record],
@@ -186,17 +206,20 @@ fn of_series(
     values: &Values,
     fence: Fence,
 ) -> Vec<Alert> {
-    let levels = levels(&values.rates, fence);
-    let rates = |level: &Level| &values.rates[level.from..level.to];
-    let height = |level: &Level| median(rates(level));
-    let is_back = |level: &Level, old: f64| old.ln() - fence.ln() <= height(level).ln();
+    let rates = &values.rates;
+    if rates.is_empty() {
+        return Vec::new();
+    }
+    let (levels, judged) = levels(rates, fence);
+    let last = median(levels[levels.len() - 1].end(rates));
+    let is_back = |height: f64, old: f64| old.ln() - fence.ln() <= height.ln();
     let mut alerts = Vec::new();
-    for at in 1..levels.len() {
-        let (old, new) = (&levels[at - 1], &levels[at]);
-        let (ratio, verdict) = judged(rates(old), rates(new), fence);
-        let base = height(old);
-        let recovered = levels[at + 1..].iter().find(|level| is_back(level, base));
-        let recovered = recovered.filter(|_| is_back(&levels[levels.len() - 1], base));
+    for (at, (ratio, verdict)) in judged.into_iter().enumerate() {
+        let (old, new) = (levels[at].end(rates), levels[at + 1].beginning(rates));
+        let base = median(old);
+        let mut later = levels[at + 2..].iter();
+        let recovered = later.find(|level| is_back(median(level.beginning(rates)), base));
+        let recovered = recovered.filter(|_| is_back(last, base));
         let state = match (verdict, recovered) {
             (Verdict::Better, _) => State::Improvement,
             (_, Some(_)) => State::Recovered,
@@ -204,6 +227,7 @@ fn of_series(
             _ => State::Open,
         };
         let run = |place: usize| earlier_run(&records[values.at[place]]);
+        let first = levels[at + 1].from;
         alerts.push(Alert {
             workload: workload.name.clone(),
             settings: series.differs.clone(),
@@ -211,16 +235,16 @@ fn of_series(
             verdict,
             state,
             figure: values.figure,
-            before: run(new.from - 1),
-            first: run(new.from),
+            before: run(first - 1),
+            first: run(first),
             recovered: recovered.filter(|_| verdict == Verdict::Worse).map(|level| run(level.from)),
             base,
-            head: height(new),
-            base_runs: old.to - old.from,
-            head_runs: new.to - new.from,
+            head: median(new),
+            base_runs: old.len(),
+            head_runs: new.len(),
             ratio: Estimate { value: ratio.ratio, low: ratio.low, high: ratio.high },
             fence: fence.relative,
-            at: values.at[new.from],
+            at: values.at[first],
         });
     }
     alerts
@@ -236,23 +260,23 @@ fn has_ended(workload: &Workload<'_>, series: &Series<'_>, records: &[Record]) -
         && newer.max_by_key(|(other, _)| *other).is_some_and(|(_, newest)| newest.content != point.content)
 }
 
-/// The levels of a series: split at its change points, less those that are too small or too unsure to
-/// speak of.
-fn levels(rates: &[f64], fence: Fence) -> Vec<Level> {
-    let logarithms: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
-    let mut ends = change_points(&logarithms, SEED);
+/// The levels of a series and what lies between each and the next: split at the change points, less
+/// those that are too small or too unsure to speak of.
+fn levels(rates: &[f64], fence: Fence) -> (Vec<Level>, Vec<(Interval, Verdict)>) {
+    let skipped = rates.len().saturating_sub(RUNS_MAX);
+    let logarithms: Vec<f64> = rates[skipped..].iter().map(|rate| rate.ln()).collect();
+    let mut ends: Vec<usize> = change_points(&logarithms, SEED).iter().map(|at| at + skipped).collect();
     loop {
         let levels = between(&ends, rates.len());
-        let weakness = |at: usize| {
-            let (old, new) = (&levels[at], &levels[at + 1]);
-            let (ratio, verdict) = judged(&rates[old.from..old.to], &rates[new.from..new.to], fence);
-            let is_change = matches!(verdict, Verdict::Better | Verdict::Worse);
-            (!is_change).then(|| (at, ratio.ratio.ln().abs()))
-        };
-        let weakest = (0..ends.len()).filter_map(weakness).min_by(|one, other| one.1.total_cmp(&other.1));
-        match weakest {
-            Some((at, _)) => ends.remove(at),
-            None => return levels,
+        let sides = |at: usize| (levels[at].end(rates), levels[at + 1].beginning(rates));
+        let judged: Vec<(Interval, Verdict)> = (0..ends.len()).map(|at| judged(sides(at), fence)).collect();
+        let is_change = |verdict: Verdict| matches!(verdict, Verdict::Better | Verdict::Worse);
+        let weak = judged.iter().enumerate().filter(|(_, (_, verdict))| !is_change(*verdict));
+        let size = |ratio: &Interval| ratio.ratio.ln().abs();
+        let weakest = weak.min_by(|(_, (one, _)), (_, (other, _))| size(one).total_cmp(&size(other)));
+        match weakest.map(|(at, _)| at) {
+            Some(at) => ends.remove(at),
+            None => return (levels, judged),
         };
     }
 }
@@ -264,7 +288,7 @@ fn between(ends: &[usize], count: usize) -> Vec<Level> {
 }
 
 /// That there is a change point is settled by the permutation test; the interval says how large it is.
-fn judged(old: &[f64], new: &[f64], fence: Fence) -> (Interval, Verdict) {
+fn judged((old, new): (&[f64], &[f64]), fence: Fence) -> (Interval, Verdict) {
     let ratio = ratio_of_medians(old, new, SEED);
     (ratio, judge(&ratio, &fence, Direction::HigherIsBetter, usize::MAX).verdict)
 }

@@ -61,6 +61,14 @@ fn noise_raises_an_alert_in_fewer_than_five_of_a_hundred_histories() {
 }
 
 #[test]
+fn series_without_a_completed_run_has_no_level() {
+    let mut runs = records(8, 10, |_| 1.0);
+    runs.iter_mut().for_each(|record| record.points[0].status = Status::Stuck);
+    let alerts = found(&runs);
+    assert_eq!((alerts.series, alerts.too_short, alerts.alerts), (1, 1, Vec::new()));
+}
+
+#[test]
 fn change_below_the_fence_is_none() {
     assert_eq!(found(&records(3, 80, step(40, 0.99))).alerts, []);
 }

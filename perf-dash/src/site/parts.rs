@@ -224,6 +224,6 @@ fn sizes(lab: &Lab<'_>, part: &Part) -> Vec<Value> {
 fn cost_of(lab: &Lab<'_>, at: usize, part: &Part, point: &Point) -> Option<f64> {
     match part {
         Part::Point(stage, _) => point.latency_us.get(stage).map(|latency| latency.mean),
-        Part::Plugin(_) => costs(lab, at, part).get(&point.name).copied(),
+        Part::Plugin(_) => all_costs(lab, at, part).get(&point.name).copied(),
     }
 }
