@@ -30,6 +30,8 @@ mod volumes;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::binding::{Bindings, DispatchMode, Dispatcher, OutgoingCall};
 use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Engine, EngineSettings};
@@ -250,6 +252,8 @@ pub struct Scheduler {
     conditions: Conditions,
     /// By node id.
     nodes: Vec<Option<Arc<NodeState>>>,
+    /// Pods that missed their nominated node and have a fresh cycle before them: the node.
+    missed: FxHashMap<PodUid, NodeId>,
     /// By class: which profile takes its pods, once it was asked for.
     profile_of_class: Vec<Option<Option<ProfileNumber>>>,
     /// What plugins asked for during a call.
@@ -326,6 +330,7 @@ impl Scheduler {
             preempting: Preempting::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
+            missed: FxHashMap::default(),
             profile_of_class: Vec::new(),
             requests: Vec::new(),
             gate_reports: Vec::new(),

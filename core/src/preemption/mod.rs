@@ -130,7 +130,7 @@ pub(crate) fn why_ineligible(
 
 /// Pods of lower priority that are on their way out of a pod's nominated node, whoever asked them to
 /// go.
-pub(crate) fn leaving_below(world: &World, pending: Pending) -> impl Iterator<Item = &PodRow> {
+fn leaving_below(world: &World, pending: Pending) -> impl Iterator<Item = &PodRow> {
     let priority = world.class(pending.class).priority;
     let there = pending.nominated.into_iter().flat_map(|node| world.pods().on_node(node));
     there.map(|pod| world.pods().get(pod)).filter(move |pod| {

@@ -15,7 +15,6 @@ use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Ref
 use crate::ids::{NodeId, PodId};
 use crate::mutants::Mutant;
 use crate::pods::PodState;
-use crate::preemption::leaving_below;
 use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 
@@ -32,14 +31,7 @@ impl Scheduler {
         let parts = &self.parts[usize::from(profile.0)];
         let row = self.world.pods().get(pod);
         let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };
-        let mut decision = self.engine.decide(&mut self.world, &parts.profile, pending, probe);
-        let is_missed = matches!(decision, Decision::NominatedMissed);
-        if is_missed && leaving_below(&self.world, pending).next().is_some() {
-            // The nomination is as good as it was, and giving it up would wake others that wait for the
-            // same victims: they and this pod would take turns until the victims are gone.
-            let elsewhere = Pending { nominated: None, ..pending };
-            decision = self.engine.decide(&mut self.world, &parts.profile, elsewhere, probe);
-        }
+        let decision = self.engine.decide(&mut self.world, &parts.profile, pending, probe);
         let step = match decision {
             Decision::Chosen(choice) => self.assume(pod, profile, choice),
             Decision::Unschedulable(diagnosis) => {
@@ -51,6 +43,9 @@ impl Scheduler {
                 Step::NominatedMissed { pod }
             }
         };
+        if !self.missed.is_empty() && !matches!(step, Step::NominatedMissed { .. }) {
+            self.after_fresh_cycle(pod);
+        }
         self.serve_requests();
         step
     }

@@ -233,7 +233,8 @@ impl Scheduler {
         self.dispatcher.forget(row.uid);
         self.note_nomination(pod, None);
         if row.node().is_none() {
-            self.leave_room(pod, row.nominated().filter(|&nominated| nominated != node));
+            let held = row.nominated().or_else(|| self.missed.remove(&row.uid));
+            self.leave_room(pod, held.filter(|&nominated| nominated != node));
         }
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
@@ -309,7 +310,9 @@ impl Scheduler {
         self.dispatcher.forget(uid);
         self.world.unreserve_volumes(uid);
         let mutants = self.settings.mutants;
-        let scope = match (row.node(), row.nominated()) {
+        let held = self.missed.remove(&uid).or(row.nominated());
+        let before = PodFacts { nominated: held, ..before };
+        let scope = match (row.node(), held) {
             (Some(_), _) => {
                 self.world.displace(pod);
                 Some(Scope::Everyone)

@@ -64,8 +64,8 @@ impl Scheduler {
     }
 
     /// The nominated node does not fit: the nomination is cleared, and the pod is tried again at once,
-    /// on all nodes. That is the first design of KEP-1923; were the nomination kept, as KEP-5278 has
-    /// it, the pod would miss for ever.
+    /// on all nodes. That is the first design of KEP-1923, also while victims are on their way out: were
+    /// the nomination kept, as KEP-5278 has it, the pod would miss for ever if they stay.
     pub(super) fn start_afresh(&mut self, pod: PodId) {
         let now_ns = self.now_ns;
         self.with_queue(|queue, host| queue.again(pod, now_ns, host));
@@ -75,6 +75,10 @@ impl Scheduler {
         let condition = self.conditions.id(ConditionReason::SchedulerError, &message);
         let is_news = row.condition != condition;
         self.note_nomination(pod, None);
+        if let Some(node) = row.nominated() {
+            let before = self.missed.insert(row.uid, node);
+            self.leave_room(pod, before.filter(|&before| before != node));
+        }
         self.world.pods_mut().get_mut(pod).condition = condition;
         let condition = is_news.then(|| self.conditions.change(row.condition, condition));
         let patch = StatusPatch { pod: row.uid, condition, nomination: Nomination::Clear };

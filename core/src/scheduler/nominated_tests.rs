@@ -2,6 +2,7 @@
 
 use super::lab::{Lab, pod};
 use super::*;
+use crate::input::PreemptionPolicy;
 
 fn lab(gates: FeatureGates, nominated_node_miss: NominatedNodeMiss) -> Lab {
     let settings = SchedulerSettings { gates, nominated_node_miss, ..SchedulerSettings::default() };
@@ -129,33 +130,67 @@ fn a_pod_whose_victims_are_leaving_evicts_nobody_elsewhere() {
     assert_eq!(lab.run(), ["7 -> b"]);
 }
 
-/// Two pods that wait for the same victims would wake each other, one giving its nomination up and
-/// taking it again after the other.
+/// KEP-1923, Alternatives: keeping the nomination while deletions are under way is what it rejects.
 #[test]
-fn a_miss_keeps_the_nomination_while_victims_are_leaving() {
+fn a_miss_clears_the_nomination_while_victims_are_leaving() {
     let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
     lab.activate(7);
-    let (step, _) = lab.step();
-    assert!(matches!(step, Step::Unschedulable { .. }), "{step:?}");
-    assert_eq!(lab.nomination(7), Some("b"), "it is as good as it was");
-    assert_eq!(lab.run(), [""; 0], "nobody is woken");
-    lab.gone(2);
-    assert_eq!(lab.run(), ["7 -> a"], "what comes free elsewhere is taken in the same cycle");
+    let (step, calls) = lab.step();
+    assert!(matches!(step, Step::NominatedMissed { .. }), "{step:?}");
+    assert_eq!(calls, ["7 ~: nominated node b does not fit the pod any more"]);
+    assert_eq!(lab.standing(7), Some(Standing::Queued), "no backoff");
+    assert_eq!(lab.nomination(7), None);
+    // Nothing has changed, so the fresh cycle chooses the same node; its victim is asked to go once.
+    let why = "7 ~ b: 0/2 nodes are available: 2 Insufficient cpu. \
+        preemption: found a potential placement for pod on node b, preempting 1 victims";
+    assert_eq!(lab.run(), [why]);
+    lab.gone(1);
+    assert_eq!(lab.run(), ["7 -> b"]);
 }
 
 /// A scheduler that was restarted does not know whose victims they are.
 #[test]
-fn a_miss_keeps_the_nomination_while_pods_below_are_leaving() {
+fn a_miss_clears_the_nomination_while_pods_below_are_leaving() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeMiss::Requeue);
-    lab.placed(2, pod("4", 9), "a");
+    lab.placed(2, pod("1", 9), "a");
     lab.leaving(1, pod("2", 0), "b");
-    lab.pod(7, pod("4", 5));
+    lab.pod(7, pod("3", 5));
     lab.nominated(7, Some("b"));
-    let (step, _) = lab.step();
-    assert!(matches!(step, Step::Unschedulable { .. }), "{step:?}");
+    let missed = "7 ~: nominated node b does not fit the pod any more";
+    assert_eq!(lab.run(), [missed, "7 -> a"], "another node has room meanwhile");
+}
+
+/// Two pods that wait for the same victims would wake each other, one giving its nomination up and
+/// taking it again after the other.
+#[test]
+fn a_nomination_that_a_fresh_cycle_takes_again_wakes_nobody() {
+    let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
+    lab.pod(8, PodInput { preemption: PreemptionPolicy::Never, ..pod("2", 5) });
+    assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
+    lab.activate(7);
+    lab.step();
+    lab.nominated(7, None);
+    assert_eq!(lab.standing(8), Some(Standing::Unschedulable), "the fresh cycle is still to come");
+    lab.run();
+    lab.nominated(7, Some("b"));
     assert_eq!(lab.nomination(7), Some("b"));
-    lab.gone(1);
-    assert_eq!(lab.run(), ["7 -> b"]);
+    assert_eq!(lab.standing(8), Some(Standing::Unschedulable));
+}
+
+#[test]
+fn a_pod_that_misses_and_goes_elsewhere_frees_the_room_it_was_nominated_to() {
+    let mut lab = lab(FeatureGates::default(), NominatedNodeMiss::Requeue);
+    let held_back = |spec: PodInput| PodInput { scheduling_gates: vec!["wait".to_owned()], ..spec };
+    lab.pod(7, held_back(pod("3", 5)));
+    lab.nominated(7, Some("b"));
+    lab.placed(2, pod("1", 9), "a");
+    lab.placed(3, pod("3", 9), "a");
+    lab.pod(8, pod("2", 5));
+    assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
+    lab.gone(3);
+    lab.pod(7, pod("3", 5));
+    let missed = "7 ~: nominated node b does not fit the pod any more";
+    assert_eq!(lab.run(), [missed, "7 -> a", "8 -> b"]);
 }
 
 /// kubernetes#134859.

@@ -7,11 +7,11 @@
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodId, PodUid};
 use crate::mutants::Mutant;
-use crate::pods::PodState;
+use crate::pods::{PodRow, PodState};
 use crate::queue::Scope;
 use crate::queue::event::{ASSIGNED_POD_DELETE, Event, PodFacts};
 
-use super::Scheduler;
+use super::{NominatedNodeMiss, Scheduler};
 
 impl Scheduler {
     /// The API says which node a pod is nominated to; whoever wrote it. The node need not exist.
@@ -28,7 +28,7 @@ impl Scheduler {
             self.note_nomination(pod, node);
         }
         let is_silent = self.settings.mutants.has(Mutant::NominationMovesSilently);
-        if seen.is_some() && row.state == PodState::Pending && !is_silent {
+        if seen.is_some() && row.state == PodState::Pending && !self.holds_again(&row, seen) && !is_silent {
             // Room that was held is free for pods that had to respect it; whoever moved the nomination.
             let before = PodFacts { nominated: seen, ..self.facts(pod) };
             // Not for the pod itself: its own nomination never kept it out, and with
@@ -37,6 +37,23 @@ impl Scheduler {
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
             self.serve_requests();
         }
+    }
+
+    /// The room that the API says is free is asked for anew, or will be in the fresh cycle that a miss
+    /// has brought about: whoever had to respect it hears of it when that cycle is over. Otherwise pods
+    /// that wait for the same victims would wake each other, one giving its nomination up and taking it
+    /// again after the other.
+    fn holds_again(&self, row: &PodRow, seen: Option<NodeId>) -> bool {
+        self.settings.nominated_node_miss == NominatedNodeMiss::Requeue
+            && (row.nominated() == seen || self.missed.get(&row.uid).copied() == seen)
+    }
+
+    /// The fresh cycle after a miss is over. Unless the pod asks for the same room again, others may have
+    /// it.
+    pub(super) fn after_fresh_cycle(&mut self, pod: PodId) {
+        let row = *self.world.pods().get(pod);
+        let left = self.missed.remove(&row.uid);
+        self.leave_room(pod, left.filter(|&node| row.nominated() != Some(node) && row.node() != Some(node)));
     }
 
     /// A pod goes elsewhere than to the node it was nominated to: those who had to leave room for it
