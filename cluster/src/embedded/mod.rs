@@ -118,6 +118,12 @@ impl EmbeddedCluster {
         self.shared.lock().keeps_execution_affinity = true;
     }
 
+    /// Leaves `nominatedNodeName` of bound pods alone, as an API server does with the gate
+    /// `ClearingNominatedNodeNameAfterBinding` off.
+    pub fn keep_nomination_of_bound_pods(&self) {
+        self.shared.lock().clears_nomination_of_bound = false;
+    }
+
     /// The version of the last write.
     #[must_use]
     pub fn resource_version(&self) -> u64 {

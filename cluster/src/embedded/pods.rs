@@ -155,7 +155,7 @@ impl State {
     }
 
     /// Upstream: pkg/registry/core/pod/storage/storage.go `BindingREST.assignPod`. The node is not
-    /// looked up.
+    /// looked up. `nominatedNodeName` goes with the gate `ClearingNominatedNodeNameAfterBinding`.
     #[inline]
     pub(super) fn bind_pod(&mut self, binding: Binding, now_ns: u64) -> Result<(), ApiError> {
         let Some(row) = self.rows.get_mut(binding.pod) else {
@@ -166,7 +166,9 @@ impl State {
             return Err(self.bind_is_refused(binding.pod));
         }
         row.node = Some(binding.node);
-        row.nominated = None;
+        if self.clears_nomination_of_bound {
+            row.nominated = None;
+        }
         row.resource_version = self.log.next_version();
         apply(row, self.conditions.set_scheduled(row.conditions), now_ns);
         let row = *row;
@@ -226,6 +228,14 @@ impl State {
         }
     }
 
+    /// Upstream: pkg/apis/core/validation `ValidatePodStatusUpdate`.
+    #[cold]
+    fn nomination_is_refused(&self, pod: PodUid) -> ApiError {
+        let row = self.rows.get(pod).expect("the caller has found the pod");
+        let why = "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node";
+        ApiError::invalid("Pod", &self.names.text(row.name), why)
+    }
+
     /// A patch that changes nothing is no write.
     #[inline]
     pub(super) fn patch_pod(&mut self, patch: &PodStatusPatch<'_>, now_ns: u64) -> Result<(), ApiError> {
@@ -245,7 +255,13 @@ impl State {
         match patch.nomination {
             Nomination::Keep => {}
             Nomination::Clear => row.nominated = None,
-            Nomination::Set(node) => row.nominated = Some(node),
+            Nomination::Set(node) => {
+                if self.clears_nomination_of_bound && row.node.is_some() && row.nominated != Some(node) {
+                    *row = before;
+                    return Err(self.nomination_is_refused(patch.pod));
+                }
+                row.nominated = Some(node);
+            }
         }
         row.phase = patch.phase.unwrap_or(row.phase);
         if *row == before {
@@ -359,13 +375,18 @@ impl State {
         let row = self.pod_to_replace(&pod)?;
         let mut status = pod.status.take().unwrap_or_default();
         let columns = body::take_status_columns(&mut status);
+        let nominated = columns.nominated.map(|node| self.node_name_id(&node));
+        let is_named_anew = nominated.is_some() && nominated != row.nominated;
+        if self.clears_nomination_of_bound && row.node.is_some() && is_named_anew {
+            return Err(self.nomination_is_refused(row.uid));
+        }
         let mut body = (*self.specs.get(row.spec).object).clone();
         body.status = Some(status);
         let conditions = self.conditions.intern(columns.conditions);
         let new = PodRow {
             spec: self.intern_body(body, row.name)?,
             phase: columns.phase,
-            nominated: columns.nominated.map(|node| self.node_name_id(&node)),
+            nominated,
             conditions,
             transition_ns: if conditions == row.conditions { row.transition_ns } else { now_ns },
             ..row

@@ -64,6 +64,8 @@ pub(super) struct State {
     pub(super) nudges: u64,
     /// The gate `NodeAffinityRequiredDuringExecution` is on: the field it guards is kept.
     pub(super) keeps_execution_affinity: bool,
+    /// The gate `ClearingNominatedNodeNameAfterBinding` is on: bound pods are nominated to no node.
+    pub(super) clears_nomination_of_bound: bool,
 }
 
 impl State {
@@ -88,6 +90,7 @@ impl State {
             waiter_count: 0,
             nudges: 0,
             keeps_execution_affinity: false,
+            clears_nomination_of_bound: true,
         }
     }
 

@@ -106,6 +106,9 @@ impl<'s> Simulation<'s> {
         // The epoch is no time at which anything was ever created.
         clock.set(SECOND);
         let api = EmbeddedCluster::new(clock.reader());
+        if !scenario.setup.gates.clearing_nominated_node_name_after_binding {
+            api.keep_nomination_of_bound_pods();
+        }
         for at in 0..NODES_MAX {
             api.node_name_id(&NodeNumber(at).to_string());
         }

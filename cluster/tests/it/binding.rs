@@ -45,6 +45,40 @@ fn a_bound_pod_has_a_node_a_condition_and_no_nomination() {
     assert_eq!(conditions[0].message, None);
 }
 
+/// The API server's gate `ClearingNominatedNodeNameAfterBinding`.
+#[test]
+fn with_the_gate_off_a_binding_leaves_the_nomination_and_a_bound_pod_may_get_one() {
+    let nominated = |cluster: &EmbeddedCluster| {
+        get_pod(cluster, "web").expect("the pod exists").status.and_then(|status| status.nominated_node_name)
+    };
+    for is_on in [true, false] {
+        let cluster = cluster();
+        if !is_on {
+            cluster.keep_nomination_of_bound_pods();
+        }
+        let pod = create_pod(&cluster, "web");
+        let nominate = |node: &str| {
+            let nomination = Nomination::Set(cluster.node_name_id(node));
+            cluster.patch_pod_status(PodStatusPatch { nomination, ..patch(pod) })
+        };
+        nominate("n1").expect("the pod waits");
+        bind(&cluster, pod, "n2").expect("the pod is free");
+        assert_eq!(nominated(&cluster), (!is_on).then(|| "n1".to_owned()), "gate {is_on}");
+
+        let late = nominate("n3");
+        assert_eq!(nominated(&cluster), (!is_on).then(|| "n3".to_owned()), "gate {is_on}");
+        let mut whole = get_pod(&cluster, "web").expect("the pod exists");
+        whole.status.get_or_insert_default().nominated_node_name = Some("n4".to_owned());
+        let replaced = cluster.update_status(object(json!(whole)));
+        assert_eq!(nominated(&cluster), (!is_on).then(|| "n4".to_owned()), "gate {is_on}");
+        let refused = "Pod \"web\" is invalid: status.nominatedNodeName: Forbidden: may not be set on pods that \
+            are already bound to a node";
+        for message in [late.map_err(|error| error.message).err(), replaced.map_err(|error| error.message).err()] {
+            assert_eq!(message.as_deref(), is_on.then_some(refused), "gate {is_on}");
+        }
+    }
+}
+
 #[test]
 fn the_node_need_not_exist() {
     let cluster = cluster();

@@ -18,6 +18,9 @@ pub struct FeatureGates {
     pub scheduler_pop_from_backoff_q: bool,
     /// KEP-2358: required node affinity holds while the pod runs.
     pub node_affinity_required_during_execution: bool,
+    /// The API server's: a binding clears `nominatedNodeName`, and a bound pod gets none any more. Off is
+    /// an API server that is older than the scheduler.
+    pub clearing_nominated_node_name_after_binding: bool,
 }
 
 impl Default for FeatureGates {
@@ -30,6 +33,7 @@ impl Default for FeatureGates {
             scheduler_pre_enqueue_pod_status: false,
             scheduler_pop_from_backoff_q: true,
             node_affinity_required_during_execution: false,
+            clearing_nominated_node_name_after_binding: true,
         }
     }
 }
@@ -55,7 +59,7 @@ pub enum GateError {
 
 impl FeatureGates {
     /// The names of all gates.
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 8] = [
         "NominatedNodeNameForExpectation",
         "TryNominatedNodeFirst",
         "SchedulerAsyncAPICalls",
@@ -63,6 +67,7 @@ impl FeatureGates {
         "SchedulerPreEnqueuePodStatus",
         "SchedulerPopFromBackoffQ",
         "NodeAffinityRequiredDuringExecution",
+        "ClearingNominatedNodeNameAfterBinding",
     ];
 
     /// Switches a gate by name.
@@ -75,6 +80,9 @@ impl FeatureGates {
             "SchedulerPreEnqueuePodStatus" => &mut self.scheduler_pre_enqueue_pod_status,
             "SchedulerPopFromBackoffQ" => &mut self.scheduler_pop_from_backoff_q,
             "NodeAffinityRequiredDuringExecution" => &mut self.node_affinity_required_during_execution,
+            "ClearingNominatedNodeNameAfterBinding" => {
+                &mut self.clearing_nominated_node_name_after_binding
+            }
             _ => return Err(GateError::Unknown { name: name.to_owned() }),
         };
         *gate = is_on;

@@ -197,6 +197,9 @@ impl<'a> Executor<'a> {
     ) -> Result<Executor<'a>, ExecuteError> {
         let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
         let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
+        if !setup.gates.clearing_nominated_node_name_after_binding {
+            cluster.keep_nomination_of_bound_pods();
+        }
         let execution = if setup.gates.node_affinity_required_during_execution {
             cluster.keep_execution_affinity();
             Some(ExecutionManager::start(Arc::clone(&api), ExecutionSettings::default())?)

@@ -25,7 +25,6 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "CSIServiceAccountTokenSecrets",
     "CSIVolumeHealth",
     "ChangeContainerStatusOnKubeletRestart",
-    "ClearingNominatedNodeNameAfterBinding",
     "ClusterTrustBundle",
     "ClusterTrustBundleProjection",
     "CompositePodGroup",

@@ -57,6 +57,9 @@ impl Lab {
         let clock = Arc::new(AtomicU64::new(1_000 * SECOND));
         let time = Arc::clone(&clock);
         let api = Arc::new(EmbeddedCluster::new(Arc::new(move || time.load(Ordering::Relaxed))));
+        if !setup.gates().clearing_nominated_node_name_after_binding {
+            api.keep_nomination_of_bound_pods();
+        }
         let mut lab = Lab { api, clock, seats: Vec::new(), names: BTreeMap::new() };
         lab.add_scheduler(setup);
         lab

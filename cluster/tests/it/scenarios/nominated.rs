@@ -260,6 +260,31 @@ fn a_scheduler_that_restarts_keeps_room_for_whom_it_was_binding() {
     assert_eq!(lab.node_of("a").as_deref(), Some("liked"));
 }
 
+/// Version skew: the scheduler leaves the clearing to an API server that does not do it yet. A bound pod
+/// that is still nominated holds no room beside its own, on whichever node.
+#[test]
+fn an_older_api_server_leaves_the_nomination_and_it_holds_no_room() {
+    for is_on in [true, false] {
+        let setup = Setup::default().plugin(&worker()).gate("ClearingNominatedNodeNameAfterBinding", is_on);
+        let mut lab = setup.start();
+        lab.create_all([small("n"), pod("p").asks("cpu", "2").priority(10)]);
+        lab.run();
+        assert_eq!(lab.node_of("p").as_deref(), Some("n"));
+        assert_eq!(lab.nominated("p"), (!is_on).then(|| "n".to_owned()), "gate {is_on}");
+        for is_restarted in [false, true] {
+            if is_restarted {
+                lab.restart(&setup);
+            }
+            assert_eq!(lab.held_room("p"), None, "gate {is_on}, restarted {is_restarted}");
+            let next = if is_restarted { "second" } else { "first" };
+            lab.create(pod(next).asks("cpu", "1"));
+            lab.run();
+            assert_eq!(lab.node_of(next).as_deref(), Some("n"), "gate {is_on}");
+        }
+        lab.assert_clean();
+    }
+}
+
 #[test]
 fn a_pod_that_gives_up_its_nomination_frees_the_room() {
     let mut lab = Setup::default().without_backoff().start();

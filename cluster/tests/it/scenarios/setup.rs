@@ -10,7 +10,7 @@ use schedlab_core::framework::extend::Extender;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use schedlab_core::framework::registry::{DEFAULT_SCHEDULER_NAME, Registry};
-use schedlab_core::scheduler::{Scheduler, SchedulerSettings};
+use schedlab_core::scheduler::{FeatureGates, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
 use super::lab::Lab;
@@ -88,6 +88,11 @@ impl Setup {
     pub(crate) fn gate(mut self, name: &str, is_on: bool) -> Setup {
         self.settings.gates.set(name, is_on).expect("a gate of ours");
         self
+    }
+
+    /// The feature gates, the API server's among them.
+    pub(crate) fn gates(&self) -> FeatureGates {
+        self.settings.gates
     }
 
     /// Pods are tried again at once.
