@@ -18,29 +18,31 @@ macro_rules! id {
 }
 
 id! {
-    /// An interned string. Never stale: the interner only grows.
+    /// An interned string. Good for as long as something that was made with it is there; then it is given
+    /// out again (see [`crate::reclaim`]).
     Symbol
 }
 id! {
-    /// A node's name, from its first mention on. Never stale: a node that leaves and comes back has
-    /// the same id. Where the node stands in the columns is its row, which changes whenever the node
+    /// A node's name, for as long as the node is there or something names it; given out again
+    /// afterwards. Where the node stands in the columns is its row, which changes whenever the node
     /// list changes.
     NodeId
 }
 id! {
-    /// A pod class: one compiled [`PodInput`](crate::input::PodInput). Never stale.
+    /// A pod class: one compiled [`PodInput`](crate::input::PodInput). Given out again when no pod has had
+    /// it for a while.
     ClassId
 }
 id! {
-    /// A distinct set of labels. Never stale.
+    /// A distinct set of labels. Goes when nothing has it.
     LabelSetId
 }
 id! {
-    /// A distinct list of taints. Never stale.
+    /// A distinct list of taints. Goes when no node has it.
     TaintSetId
 }
 id! {
-    /// A distinct list of images on a node. Never stale.
+    /// A distinct list of images on a node. Goes when no node has it.
     ImageSetId
 }
 id! {
@@ -48,11 +50,11 @@ id! {
     PodId
 }
 id! {
-    /// A claim's namespace and name, from the first mention on. Never stale.
+    /// A claim's namespace and name, for as long as it is there or a placed pod names it.
     ClaimId
 }
 id! {
-    /// A persistent volume's name, from the first mention on. Never stale.
+    /// A persistent volume's name, for as long as the volume is there or taken.
     VolumeId
 }
 

@@ -1,7 +1,8 @@
 //! Every string the engine compares is interned once; equality is then an integer compare.
 //!
 //! [`Vocabulary`] holds all tables that give ids to things: strings, label sets, taint lists and
-//! image lists of nodes, and extended resource names. All of them only grow.
+//! image lists of nodes, and extended resource names. What nothing refers to any more is swept and its
+//! id given out again (see [`crate::reclaim`]), but for what plugins were made with.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -11,18 +12,23 @@ use rustc_hash::FxBuildHasher;
 
 use crate::ids::{ImageSetId, LabelSetId, Symbol, TaintSetId};
 use crate::input::{ImageInput, Labels, TaintInput};
+use crate::reclaim::{Bits, Marks, Uses, cut, give_back};
 use crate::resources::{ScalarId, ScalarNames};
 
-/// Distinct values in order of first sight, each held once: the index has their numbers only.
+/// Distinct values, each held once: the index has their numbers only. A number is given out again
+/// when its value was swept.
 #[derive(Clone, Debug)]
 struct Distinct<T> {
     index: HashTable<u32>,
     values: Vec<T>,
+    free: Vec<u32>,
+    /// Never swept.
+    pinned: Bits,
 }
 
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
-        Distinct { index: HashTable::new(), values: Vec::new() }
+        Distinct { index: HashTable::new(), values: Vec::new(), free: Vec::new(), pinned: Bits::default() }
     }
 }
 
@@ -34,18 +40,63 @@ impl<T> Distinct<T> {
         self.index.find(hash_of(value), |&id| self.values[id as usize].borrow() == value).copied()
     }
 
-    fn intern<Q: Hash + Eq + ?Sized>(&mut self, value: &Q) -> u32
+    /// The value's number, and whether it is new.
+    fn intern<Q: Hash + Eq + ?Sized>(&mut self, value: &Q) -> (u32, bool)
     where
         T: Borrow<Q> + for<'a> From<&'a Q>,
     {
         if let Some(id) = self.find(value) {
-            return id;
+            return (id, false);
         }
-        let id = id_of(self.values.len());
-        self.values.push(value.into());
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.values[id as usize] = value.into();
+                id
+            }
+            None => {
+                self.values.push(value.into());
+                id_of(self.values.len() - 1)
+            }
+        };
         let values = &self.values;
         self.index.insert_unique(hash_of(value), id, |&id| hash_of(values[id as usize].borrow()));
-        id
+        (id, true)
+    }
+
+    fn len(&self) -> u64 {
+        self.index.len() as u64
+    }
+
+    fn pin_all(&mut self) {
+        self.index.iter().for_each(|&id| self.pinned.insert(id as usize));
+    }
+
+    /// The values that stay.
+    fn kept<'a>(&'a self, marks: &'a Bits) -> impl Iterator<Item = &'a T> {
+        let stays = |id: &&u32| marks.contains(**id as usize) || self.pinned.contains(**id as usize);
+        self.index.iter().filter(stays).map(|&id| &self.values[id as usize])
+    }
+
+    /// Forgets the values that are neither marked nor pinned.
+    fn sweep(&mut self, marks: &Bits)
+    where
+        T: Default + Hash,
+    {
+        let Distinct { index, values, free, pinned } = self;
+        let mut freed = Vec::new();
+        index.retain(|&mut id| {
+            let stays = marks.contains(id as usize) || pinned.contains(id as usize);
+            if !stays {
+                freed.push(id);
+            }
+            stays
+        });
+        freed.iter().for_each(|&id| values[id as usize] = T::default());
+        let len = give_back(free, freed, values.len());
+        cut(values, len);
+        if index.capacity() > 4 * index.len() + 64 {
+            index.shrink_to_fit(|&id| hash_of(&values[id as usize]));
+        }
     }
 }
 
@@ -53,26 +104,79 @@ fn hash_of<Q: Hash + ?Sized>(value: &Q) -> u64 {
     FxBuildHasher.hash_one(value)
 }
 
+/// What is noted of an id that is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Watch<T> {
+    /// Nothing.
+    #[default]
+    None,
+    /// Who asks keeps it.
+    Record(Vec<T>),
+    /// It stays for good.
+    Pin,
+}
+
+impl<T: Copy + Ord> Watch<T> {
+    /// Notes an id; whether it is to be pinned.
+    #[inline]
+    pub(crate) fn note(&mut self, id: T) -> bool {
+        match self {
+            Watch::None => false,
+            Watch::Record(ids) => {
+                ids.push(id);
+                false
+            }
+            Watch::Pin => true,
+        }
+    }
+
+    pub(crate) fn start(&mut self) {
+        if matches!(self, Watch::None) {
+            *self = Watch::Record(Vec::new());
+        }
+    }
+
+    /// What was noted since [`Watch::start`].
+    pub(crate) fn take(&mut self) -> Box<[T]> {
+        let Watch::Record(ids) = self else { return Box::default() };
+        let mut ids = std::mem::take(ids);
+        *self = Watch::None;
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into()
+    }
+}
+
 /// Strings and their ids.
 #[derive(Clone, Debug, Default)]
-pub struct Interner(Distinct<Box<str>>);
+pub struct Interner {
+    texts: Distinct<Box<str>>,
+    watch: Watch<Symbol>,
+    /// New ones since the last sweep.
+    grown: u64,
+}
 
 impl Interner {
     /// The id of `text`, given out on first sight.
     pub fn intern(&mut self, text: &str) -> Symbol {
-        Symbol(self.0.intern(text))
+        let (id, is_new) = self.texts.intern(text);
+        self.grown += u64::from(is_new);
+        if self.watch.note(Symbol(id)) {
+            self.texts.pinned.insert(id as usize);
+        }
+        Symbol(id)
     }
 
-    /// The id of `text` if it was ever interned.
+    /// The id of `text` if something has it.
     #[must_use]
     pub fn get(&self, text: &str) -> Option<Symbol> {
-        self.0.find(text).map(Symbol)
+        self.texts.find(text).map(Symbol)
     }
 
     /// The text behind an id.
     #[must_use]
     pub fn text(&self, symbol: Symbol) -> &str {
-        &self.0.values[symbol.index()]
+        &self.texts.values[symbol.index()]
     }
 }
 
@@ -123,6 +227,9 @@ pub struct Vocabulary {
     label_sets: Distinct<Box<[(Symbol, Symbol)]>>,
     taint_sets: Distinct<Box<[Taint]>>,
     image_sets: Distinct<Box<[NodeImage]>>,
+    watch: Watch<LabelSetId>,
+    /// New sets, and other things that are made from them, since the last sweep.
+    grown: u64,
 }
 
 impl Default for Vocabulary {
@@ -133,11 +240,14 @@ impl Default for Vocabulary {
             label_sets: Distinct::default(),
             taint_sets: Distinct::default(),
             image_sets: Distinct::default(),
+            watch: Watch::None,
+            grown: 0,
         };
         vocabulary.symbols.intern("");
         vocabulary.label_sets.intern(&[][..]);
         vocabulary.taint_sets.intern(&[][..]);
         vocabulary.image_sets.intern(&[][..]);
+        vocabulary.pin_all();
         vocabulary
     }
 }
@@ -157,7 +267,12 @@ impl Vocabulary {
             .map(|(key, value)| (self.symbols.intern(key), self.symbols.intern(value)))
             .collect();
         pairs.sort_unstable();
-        LabelSetId(self.label_sets.intern(pairs.as_slice()))
+        let (id, is_new) = self.label_sets.intern(pairs.as_slice());
+        self.grown += u64::from(is_new);
+        if self.watch.note(LabelSetId(id)) {
+            self.label_sets.pinned.insert(id as usize);
+        }
+        LabelSetId(id)
     }
 
     /// The labels of a set, ordered by the key's id.
@@ -185,7 +300,9 @@ impl Vocabulary {
                 effect: self.taint_effect(&taint.effect),
             })
             .collect();
-        TaintSetId(self.taint_sets.intern(list.as_slice()))
+        let (id, is_new) = self.taint_sets.intern(list.as_slice());
+        self.grown += u64::from(is_new);
+        TaintSetId(id)
     }
 
     /// The taints of a list.
@@ -223,7 +340,9 @@ impl Vocabulary {
             .flat_map(|image| image.names.iter().map(move |name| (name, image.size_bytes)))
             .map(|(name, size_bytes)| NodeImage { name: self.symbols.intern(name), size_bytes })
             .collect();
-        ImageSetId(self.image_sets.intern(list.as_slice()))
+        let (id, is_new) = self.image_sets.intern(list.as_slice());
+        self.grown += u64::from(is_new);
+        ImageSetId(id)
     }
 
     /// The images of a list.
@@ -237,6 +356,83 @@ impl Vocabulary {
     #[must_use]
     pub fn scalar_name(&self, id: ScalarId) -> &str {
         self.symbols.text(self.scalars.symbol(id))
+    }
+}
+
+/// What comes and goes.
+impl Vocabulary {
+    /// Makes something, and says what it keeps.
+    pub(crate) fn recorded<T>(&mut self, make: impl FnOnce(&mut Vocabulary) -> T) -> (T, Uses) {
+        self.symbols.watch.start();
+        self.watch.start();
+        self.scalars.watch_mut().start();
+        let made = make(self);
+        let symbols = self.symbols.watch.take();
+        let uses = Uses { symbols, label_sets: self.watch.take(), scalars: self.scalars.watch_mut().take() };
+        (made, uses)
+    }
+
+    /// All that is known stays for good: plugins were made with it.
+    pub(crate) fn pin_all(&mut self) {
+        self.symbols.texts.pin_all();
+        self.label_sets.pin_all();
+        self.taint_sets.pin_all();
+        self.image_sets.pin_all();
+        self.scalars.pin_all();
+    }
+
+    /// What is asked for from now on stays for good, until [`Vocabulary::stop_pinning`].
+    pub(crate) fn start_pinning(&mut self) {
+        self.symbols.watch = Watch::Pin;
+        self.watch = Watch::Pin;
+        *self.scalars.watch_mut() = Watch::Pin;
+    }
+
+    pub(crate) fn stop_pinning(&mut self) {
+        self.symbols.watch = Watch::None;
+        self.watch = Watch::None;
+        *self.scalars.watch_mut() = Watch::None;
+    }
+
+    /// Something new was made from what is known; it weighs as much as so many strings.
+    pub(crate) fn grow(&mut self, weight: u64) {
+        self.grown += weight;
+    }
+
+    /// How much is new since the last sweep.
+    pub(crate) fn grown(&self) -> u64 {
+        self.symbols.grown + self.grown
+    }
+
+    /// Strings and sets.
+    pub(crate) fn len(&self) -> u64 {
+        let sets = self.label_sets.len() + self.taint_sets.len() + self.image_sets.len();
+        self.symbols.texts.len() + sets
+    }
+
+    /// Forgets what is not in use.
+    pub(crate) fn sweep(&mut self, marks: &mut Marks) {
+        let Marks { symbols, label_sets, taint_sets, image_sets, scalars, .. } = marks;
+        let mut keep = |symbol: Symbol| symbols.insert(symbol.index());
+        for &(key, value) in self.label_sets.kept(label_sets).flatten() {
+            keep(key);
+            keep(value);
+        }
+        for taint in self.taint_sets.kept(taint_sets).flatten() {
+            keep(taint.key);
+            keep(taint.value);
+            if let TaintEffect::Unknown(text) = taint.effect {
+                keep(text);
+            }
+        }
+        self.image_sets.kept(image_sets).flatten().for_each(|image| keep(image.name));
+        self.scalars.sweep(scalars, keep);
+        self.label_sets.sweep(label_sets);
+        self.taint_sets.sweep(taint_sets);
+        self.image_sets.sweep(image_sets);
+        self.symbols.texts.sweep(symbols);
+        self.symbols.grown = 0;
+        self.grown = 0;
     }
 }
 

@@ -26,6 +26,7 @@ pub mod pods;
 pub mod preemption;
 pub mod quantity;
 pub mod queue;
+pub mod reclaim;
 pub mod reference;
 pub mod resources;
 pub mod scheduler;

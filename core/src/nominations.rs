@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::mutants::{Mutant, Mutants};
+use crate::reclaim::Marks;
 
 /// What becomes of a pod's own nominated node when a node is looked for (KEP-1923).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +103,21 @@ impl Nominations {
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_pod.len()
+    }
+
+    /// Marks what nominations refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        for (node, list) in self.nodes() {
+            marks.node(node);
+            list.iter().for_each(|nomination| marks.class(nomination.class));
+        }
+        self.by_pod.values().for_each(|&node| marks.node(node));
+    }
+
+    /// Memory that is for nothing.
+    pub(crate) fn shrink(&mut self) {
+        self.by_node.shrink_to(2 * self.by_node.len());
+        self.by_pod.shrink_to(2 * self.by_pod.len());
     }
 
     /// Moves with every change.

@@ -13,6 +13,7 @@ mod uid_index;
 
 use crate::chunked::Chunked;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::reclaim::{Marks, cut};
 use uid_index::UidIndex;
 
 /// How far a pod is.
@@ -224,6 +225,22 @@ impl PodTable {
     pub fn ids(&self) -> impl Iterator<Item = PodId> + '_ {
         let is_live = |id: &PodId| self.find(self.rows[id.index()].uid) == Some(*id);
         (0..self.rows.len()).map(|at| PodId(u32::try_from(at).expect("rows fit u32"))).filter(is_live)
+    }
+
+    /// Marks what pods refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        for row in self.ids().map(|id| self.get(id)) {
+            marks.class(row.class);
+            let nodes = [row.node, row.nominated, row.nominated_seen];
+            nodes.into_iter().filter(|&node| node != NONE).for_each(|node| marks.node(NodeId(node)));
+        }
+    }
+
+    /// There are so many ids of nodes; the others have no pods.
+    pub(crate) fn cut_nodes(&mut self, len: usize) {
+        debug_assert!(self.heads.iter().skip(len).all(|&head| head == NONE));
+        let len = len.min(self.heads.len());
+        cut(&mut self.heads, len);
     }
 
     /// Bytes held for pods.

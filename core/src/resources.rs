@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::Symbol;
 use crate::input::ResourceList;
-use crate::interner::Vocabulary;
+use crate::interner::{Vocabulary, Watch};
+use crate::reclaim::Bits;
 
 /// Milli-CPU that a container without a CPU request counts as when nodes are scored.
 /// Upstream: util/pod_resources.go `DefaultMilliCPURequest`.
@@ -46,18 +47,56 @@ pub enum ResourceKind {
 pub struct ScalarNames {
     by_symbol: FxHashMap<Symbol, ScalarId>,
     symbols: Vec<Symbol>,
+    free: Vec<ScalarId>,
+    pinned: Bits,
+    watch: Watch<ScalarId>,
 }
 
 impl ScalarNames {
     /// The column of a scalar resource, given out on first sight.
     pub fn intern(&mut self, symbol: Symbol) -> ScalarId {
-        if let Some(&id) = self.by_symbol.get(&symbol) {
-            return id;
+        let id = match self.by_symbol.get(&symbol) {
+            Some(&id) => id,
+            None => self.add(symbol),
+        };
+        if self.watch.note(id) {
+            self.pinned.insert(id.index());
         }
-        let id = ScalarId(u16::try_from(self.symbols.len()).expect("fewer than 65,536 resource names"));
-        self.symbols.push(symbol);
+        id
+    }
+
+    fn add(&mut self, symbol: Symbol) -> ScalarId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.symbols.push(symbol);
+            ScalarId(u16::try_from(self.symbols.len() - 1).expect("fewer than 65,536 resource names"))
+        });
+        self.symbols[id.index()] = symbol;
         self.by_symbol.insert(symbol, id);
         id
+    }
+
+    pub(crate) fn watch_mut(&mut self) -> &mut Watch<ScalarId> {
+        &mut self.watch
+    }
+
+    pub(crate) fn pin_all(&mut self) {
+        self.by_symbol.values().for_each(|id| self.pinned.insert(id.index()));
+    }
+
+    /// Forgets resources that nobody offers or asks for, and hands over the names of the others. The
+    /// columns of those that go hold zeros.
+    pub(crate) fn sweep(&mut self, marks: &Bits, mut keep: impl FnMut(Symbol)) {
+        let ScalarNames { by_symbol, free, pinned, .. } = self;
+        by_symbol.retain(|&symbol, id| {
+            let stays = marks.contains(id.index()) || pinned.contains(id.index());
+            if stays {
+                keep(symbol);
+            } else {
+                free.push(*id);
+            }
+            stays
+        });
+        free.sort_unstable_by(|one, other| other.cmp(one));
     }
 
     /// The name's symbol.

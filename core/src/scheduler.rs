@@ -25,6 +25,7 @@ mod nomination;
 mod pod_events;
 mod preempt;
 mod preempting;
+mod reclaim;
 mod status;
 mod volumes;
 
@@ -51,6 +52,7 @@ use crate::queue::hints::HintTable;
 use crate::queue::interest::Interest;
 use crate::queue::order::QueueOrder;
 use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
+use crate::reclaim::Pressure;
 use crate::world::World;
 
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
@@ -265,6 +267,9 @@ pub struct Scheduler {
     tracks_plain_pods: bool,
     counts: status::StageCounts,
     counters: Counters,
+    pressure: Pressure,
+    /// Sweeps so far.
+    epoch: u64,
     now_ns: u64,
 }
 
@@ -309,6 +314,7 @@ impl Scheduler {
         let mutants = settings.mutants;
         let mut world = world;
         world.set_mutants(mutants);
+        world.vocabulary.pin_all();
         let parts: Vec<ProfileParts> =
             profiles.into_iter().map(|profile| ProfileParts::of(profile, &[])).collect();
         let mode = if settings.gates.scheduler_async_api_calls {
@@ -339,6 +345,8 @@ impl Scheduler {
             tracks_plain_pods: tracks_plain_pods(&settings),
             counts: status::StageCounts::default(),
             counters: Counters::default(),
+            pressure: Pressure::default(),
+            epoch: 0,
             now_ns: 0,
         })
     }
@@ -349,8 +357,10 @@ impl Scheduler {
         &self.world
     }
 
-    /// What plugins are made with.
+    /// What plugins are made with, before [`Scheduler::set_profiles`]: what is interned until then stays
+    /// for good.
     pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
+        self.world.vocabulary.start_pinning();
         &mut self.world.vocabulary
     }
 
@@ -442,6 +452,7 @@ impl Scheduler {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
         assert!(self.bindings.is_empty(), "profiles change between binding cycles");
         self.see(now_ns);
+        self.world.vocabulary.stop_pinning();
         let extenders = self.engine.extenders();
         self.parts = profiles.into_iter().map(|profile| ProfileParts::of(profile, extenders)).collect();
         self.profile_of_class.clear();
@@ -450,12 +461,14 @@ impl Scheduler {
         self.admit_all_unplaced();
     }
 
-    /// Compiles a spec, once per distinct spec.
+    /// Compiles a spec, once per distinct spec. The id is good while pods have it, and as long as it is
+    /// used between any two sweeps ([`Scheduler::epoch`]).
     pub fn compile(&mut self, input: &Arc<PodInput>) -> ClassId {
         self.world.compile(input)
     }
 
-    /// The id of a node name.
+    /// The id of a node name. It is good while the node is there or something names it, and until the
+    /// next sweep ([`Scheduler::epoch`]).
     pub fn node_id(&mut self, name: &str) -> NodeId {
         self.world.node_id(name)
     }
@@ -580,6 +593,8 @@ mod post_filter_tests;
 mod preempt_tests;
 #[cfg(test)]
 mod profile_tests;
+#[cfg(test)]
+mod reclaim_tests;
 #[cfg(test)]
 mod superseded_tests;
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::owners::Owners;
 use crate::plugins::volume_binding::decide_volumes;
 use crate::pods::PodTable;
 use crate::preemption::budgets::Budgets;
+use crate::reclaim::Marks;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
 use crate::storage::{Storage, StorageNews, VolumeDecision};
@@ -193,9 +194,8 @@ impl World {
 
     /// Compiles a spec, once per distinct spec.
     pub fn compile(&mut self, input: &Arc<PodInput>) -> ClassId {
-        let known = self.classes.len();
-        let id = self.classes.compile(input, &mut self.vocabulary);
-        if id.index() == known {
+        let (id, is_new) = self.classes.compile_new(input, &mut self.vocabulary);
+        if is_new {
             self.topology.add_class(id, placed!(self));
         }
         id
@@ -233,7 +233,53 @@ impl World {
         self.topology.scan(class, placed!(self));
     }
 
-    /// How many distinct specs were compiled.
+    /// A class is used: the next sweep leaves it.
+    #[inline]
+    pub(crate) fn touch_class(&mut self, class: ClassId) {
+        self.classes.touch(class);
+    }
+
+    /// The classes there are.
+    pub(crate) fn live_classes(&self) -> impl Iterator<Item = &PodClass> {
+        self.classes.slots().filter(|&id| self.classes.is_live(id)).map(|id| self.classes.get(id))
+    }
+
+    /// Marks what the world refers to by itself.
+    pub(crate) fn mark(&mut self, marks: &mut Marks) {
+        assert_eq!(self.supposed(), 0, "suppositions are left");
+        self.pods.mark(marks);
+        self.nominations.mark(marks);
+        self.volumes_of_pods.values().for_each(|decision| decision.mark(marks));
+        self.nodes.mark(marks);
+        for (&name, &labels) in &self.namespaces {
+            marks.symbol(name);
+            marks.label_set(labels);
+        }
+        self.budgets.mark(marks);
+        self.storage.mark(marks);
+    }
+
+    /// Forgets all that is not marked: see [`crate::reclaim`]. How much of what is left was only asked
+    /// for lately.
+    pub(crate) fn sweep(&mut self, mut marks: Marks) -> u64 {
+        let young = self.classes.mark_contents(&mut marks);
+        let nodes = self.nodes.sweep(&mut marks);
+        self.pods.cut_nodes(nodes);
+        self.storage.sweep(&marks, nodes);
+        self.nominations.shrink();
+        self.namespaces.shrink_to(2 * self.namespaces.len());
+        self.vocabulary.sweep(&mut marks);
+        self.classes.sweep(&marks, &mut self.vocabulary);
+        self.topology.rebuild(placed!(self));
+        young
+    }
+
+    /// How many things a sweep looks at, beside pods.
+    pub(crate) fn thing_count(&self) -> u64 {
+        self.vocabulary.len() + 16 * self.classes.len() as u64
+    }
+
+    /// How many distinct specs there are.
     #[must_use]
     pub fn class_count(&self) -> usize {
         self.classes.len()

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::framework::points::{PendingPermit, WaitingPod};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::queue::{PluginSet, ProfileNumber};
+use crate::reclaim::Marks;
 
 use super::dispatcher::CallId;
 
@@ -178,6 +179,19 @@ impl Bindings {
     /// The pods under way, in no order.
     pub fn pods(&self) -> impl Iterator<Item = PodUid> + '_ {
         self.cycles.keys().copied()
+    }
+
+    /// Marks what cycles refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        for cycle in self.cycles.values().map(|begun| &begun.cycle) {
+            marks.class(cycle.class);
+            marks.node(cycle.node);
+            cycle.left.into_iter().for_each(|node| marks.node(node));
+        }
+        for pod in &self.waiting {
+            marks.class(pod.class_id);
+            marks.node(pod.node);
+        }
     }
 
     /// A cycle begins.

@@ -25,6 +25,7 @@ use crate::ids::PodUid;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 use crate::mutants::Mutants;
+use crate::reclaim::Marks;
 use crate::scheduler::{ApiCall, ConditionChange, StatusPatch};
 
 /// A call that was handed out.
@@ -190,6 +191,14 @@ impl Dispatcher {
     #[must_use]
     pub fn mode(&self) -> DispatchMode {
         self.mode
+    }
+
+    /// Marks what calls refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        self.calls.iter().for_each(|call| call.mark(marks));
+        self.out.iter().for_each(|outgoing| outgoing.call.mark(marks));
+        #[cfg(feature = "mutants")]
+        self.lanes.values().filter_map(|lane| lane.stale.as_ref()).for_each(|call| call.mark(marks));
     }
 
     /// What happened so far.

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ClassId, LabelSetId, Symbol};
 use crate::input::{PodInput, VolumeSourceInput};
 use crate::interner::Vocabulary;
+use crate::reclaim::{Bits, Marks, Uses, cut, give_back};
 use crate::resources::Amounts;
 use crate::snapshot::ports::HostPort;
 
@@ -80,6 +81,8 @@ pub struct PodClass {
     pub volumes: PodVolumes,
     /// Features that a node must declare.
     pub required_features: FeatureSet,
+    /// What was interned for it.
+    uses: Uses,
 }
 
 /// All classes.
@@ -87,18 +90,103 @@ pub struct PodClass {
 pub struct ClassTable {
     classes: Vec<PodClass>,
     by_input: FxHashMap<Arc<PodInput>, ClassId>,
+    free: Vec<u32>,
+    /// Those of `free`.
+    vacant: Bits,
+    /// Compiled or used since the last sweep: whoever has just asked for one may be about to use it.
+    touched: Bits,
 }
+
+/// How many strings a class weighs as much as.
+const CLASS_WEIGHT: u64 = 16;
 
 impl ClassTable {
     /// The class of a spec, compiled on first sight.
     pub fn compile(&mut self, input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> ClassId {
+        self.compile_new(input, vocabulary).0
+    }
+
+    /// The same, and whether it is new.
+    pub(crate) fn compile_new(
+        &mut self,
+        input: &Arc<PodInput>,
+        vocabulary: &mut Vocabulary,
+    ) -> (ClassId, bool) {
         if let Some(&id) = self.by_input.get(input) {
-            return id;
+            self.touch(id);
+            return (id, false);
         }
-        let id = ClassId(u32::try_from(self.classes.len()).expect("fewer than 2^32 classes"));
-        self.classes.push(PodClass::compile(id, input, vocabulary));
+        let next = self.free.pop();
+        let id = next.unwrap_or_else(|| u32::try_from(self.classes.len()).expect("fewer than 2^32 classes"));
+        let id = ClassId(id);
+        let class = PodClass::compile(id, input, vocabulary);
+        match next {
+            Some(_) => {
+                self.vacant.remove(id.index());
+                self.classes[id.index()] = class;
+            }
+            None => self.classes.push(class),
+        }
         self.by_input.insert(Arc::clone(input), id);
-        id
+        self.touch(id);
+        vocabulary.grow(CLASS_WEIGHT);
+        (id, true)
+    }
+
+    /// A class is used: the next sweep leaves it.
+    #[inline]
+    pub(crate) fn touch(&mut self, id: ClassId) {
+        self.touched.insert(id.index());
+    }
+
+    /// Whether an id stands for a class.
+    #[must_use]
+    pub(crate) fn is_live(&self, id: ClassId) -> bool {
+        !self.vacant.contains(id.index())
+    }
+
+    /// All ids that were given out, live or not.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = ClassId> + use<> {
+        (0..self.classes.len()).map(|at| ClassId(u32::try_from(at).expect("classes fit u32")))
+    }
+
+    /// Marks what classes in use refer to, after all else is marked. How much is marked only because it
+    /// was asked for lately.
+    pub(crate) fn mark_contents(&self, marks: &mut Marks) -> u64 {
+        let mut young = 0;
+        for class in self.by_input.values().map(|&id| self.get(id)) {
+            if self.touched.contains(class.id.index()) && !marks.classes.contains(class.id.index()) {
+                marks.class(class.id);
+                young += CLASS_WEIGHT + class.uses.symbols.len() as u64;
+            }
+            if marks.classes.contains(class.id.index()) {
+                marks.uses(&class.uses);
+            }
+        }
+        young
+    }
+
+    /// Forgets classes that are not in use. Their ids read as a class of a pod without a spec until
+    /// they are given out again.
+    pub(crate) fn sweep(&mut self, marks: &Marks, vocabulary: &mut Vocabulary) {
+        let mut freed = Vec::new();
+        self.by_input.retain(|_, id| {
+            let stays = marks.classes.contains(id.index());
+            if !stays {
+                freed.push(id.0);
+            }
+            stays
+        });
+        let nothing = Arc::default();
+        for &id in &freed {
+            self.classes[id as usize] = PodClass::compile(ClassId(id), &nothing, vocabulary);
+        }
+        let len = give_back(&mut self.free, freed, self.classes.len());
+        cut(&mut self.classes, len);
+        self.vacant.clear();
+        self.free.iter().for_each(|&id| self.vacant.insert(id as usize));
+        self.by_input.shrink_to(2 * self.by_input.len());
+        self.touched.clear();
     }
 
     /// A compiled class.
@@ -111,18 +199,23 @@ impl ClassTable {
     /// How many classes there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.classes.len()
+        self.by_input.len()
     }
 
-    /// There is no class yet.
+    /// There is no class.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.classes.is_empty()
+        self.by_input.is_empty()
     }
 }
 
 impl PodClass {
     fn compile(id: ClassId, input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> PodClass {
+        let (class, uses) = vocabulary.recorded(|vocabulary| PodClass::of(id, input, vocabulary));
+        PodClass { uses, ..class }
+    }
+
+    fn of(id: ClassId, input: &Arc<PodInput>, vocabulary: &mut Vocabulary) -> PodClass {
         let pod = input.as_ref();
         let affinity = pod.node_affinity.as_ref();
         let required = affinity.and_then(|affinity| affinity.required.as_deref());
@@ -165,6 +258,7 @@ impl PodClass {
             is_terminating: pod.is_terminating,
             volumes: PodVolumes::compile(pod, vocabulary),
             required_features: FeatureSet::required_by(pod),
+            uses: Uses::default(),
         }
     }
 

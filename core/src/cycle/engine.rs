@@ -210,7 +210,7 @@ impl Engine {
     /// Forgets what was kept about classes: their profile is not the one it was.
     pub fn forget_classes(&mut self) {
         self.entries.clear();
-        self.entry_of_class.clear();
+        self.entry_of_class = Vec::new();
     }
 
     /// Notes, by this clock, how long plugins take in the cycles whose probe asks for it.

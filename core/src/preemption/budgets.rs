@@ -9,6 +9,7 @@ use crate::class::labels::LabelSelector;
 use crate::ids::{PodUid, Symbol};
 use crate::input::DisruptionBudgetInput;
 use crate::interner::Vocabulary;
+use crate::reclaim::{Marks, Uses};
 
 /// A PodDisruptionBudget.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ struct Budget {
     allowed: i32,
     /// Pods whose eviction the budget has already counted.
     disrupted: Vec<PodUid>,
+    /// What was interned for it.
+    uses: Uses,
 }
 
 /// All budgets, in order of arrival.
@@ -37,9 +40,12 @@ impl Budgets {
     ) {
         let namespace = vocabulary.symbols.intern(&input.namespace);
         let name = vocabulary.symbols.intern(&input.name);
+        let selector = input.selector.as_ref();
+        let (selector, uses) = vocabulary.recorded(|it| LabelSelector::compile(selector, it));
         let budget = Budget {
             namespace,
-            selector: LabelSelector::compile(input.selector.as_ref(), vocabulary),
+            selector,
+            uses,
             allowed: input.disruptions_allowed,
             disrupted: input.disrupted_pods.iter().filter_map(|pod| uid_of(pod)).collect(),
         };
@@ -59,6 +65,15 @@ impl Budgets {
         for other in self.by_name.values_mut().filter(|other| **other > at) {
             *other -= 1;
         }
+    }
+
+    /// Marks what budgets refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        for &(namespace, name) in self.by_name.keys() {
+            marks.symbol(namespace);
+            marks.symbol(name);
+        }
+        self.budgets.iter().for_each(|budget| marks.uses(&budget.uses));
     }
 
     /// There is none.

@@ -9,6 +9,7 @@ use rustc_hash::FxHasher;
 use crate::framework::points;
 use crate::ids::{ClassId, LabelSetId, NodeId, PodUid, Symbol, TaintSetId};
 use crate::input::NodeInput;
+use crate::reclaim::Marks;
 use crate::resources::Amounts;
 use crate::storage::StorageNews;
 use crate::world::World;
@@ -128,6 +129,14 @@ impl NodeState {
         }
     }
 
+    /// Marks what the node refers to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        marks.symbol(self.name);
+        marks.label_set(self.labels);
+        marks.taint_set(self.taints);
+        marks.amounts(&self.allocatable);
+    }
+
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: &str, world: &World) -> Option<Symbol> {
@@ -192,6 +201,27 @@ impl Event {
     pub fn node(action: Action, old: Option<Arc<NodeState>>, new: Option<Arc<NodeState>>) -> Event {
         let what = ClusterEvent { resource: EventResource::Node, action };
         Event { what, object: EventObject::Node(Diff { old, new }) }
+    }
+
+    /// Marks what the event refers to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        match &self.object {
+            EventObject::Unknown => {}
+            EventObject::Pod(diff) => {
+                for pod in diff.old.iter().chain(&diff.new) {
+                    marks.class(pod.class);
+                    pod.node.into_iter().chain(pod.nominated).for_each(|node| marks.node(node));
+                }
+            }
+            EventObject::Node(diff) => diff.old.iter().chain(&diff.new).for_each(|node| node.mark(marks)),
+            EventObject::Named { namespace, name, news } => {
+                marks.symbol(*namespace);
+                marks.symbol(*name);
+                if let StorageNews::Detached { attacher } = news {
+                    marks.symbol(*attacher);
+                }
+            }
+        }
     }
 
     /// It concerns everybody, whoever rejected them.

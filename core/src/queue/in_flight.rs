@@ -80,6 +80,11 @@ impl InFlight {
         self.events.len()
     }
 
+    /// The events kept.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter()
+    }
+
     /// A pod was popped.
     #[inline]
     pub(super) fn begin(&mut self, pod: PodId, entries: &mut impl IndexMut<usize, Output = Entry>) {

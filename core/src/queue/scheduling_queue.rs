@@ -17,6 +17,7 @@ mod moves;
 use crate::chunked::Chunked;
 use crate::ids::{PodId, PodUid};
 use crate::mutants::{Mutant, Mutants};
+use crate::reclaim::Marks;
 
 use super::active::ActiveQueue;
 use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
@@ -423,6 +424,17 @@ impl SchedulingQueue {
         let flushes = self.flush_after_ns.is_some() && !self.waiting.is_empty();
         let flush = flushes.then(|| (self.flushed_half_minute + 1) * FLUSH_EVERY_NS);
         backoff.into_iter().chain(flush).min()
+    }
+
+    /// Marks what events kept for pods in flight, and pods that wait, refer to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        self.in_flight.events().for_each(|event| event.mark(marks));
+        self.waiting.classes().for_each(|class| marks.class(class));
+    }
+
+    /// Memory that is for nothing.
+    pub(crate) fn shrink(&mut self) {
+        self.waiting.shrink();
     }
 
     /// Bytes held.

@@ -121,6 +121,17 @@ impl Waiting {
         self.buckets.iter().flat_map(|bucket| bucket.pods.iter().copied())
     }
 
+    /// The classes of pods that wait.
+    pub(super) fn classes(&self) -> impl Iterator<Item = ClassId> + '_ {
+        self.bucket_of_class.keys().map(|&(_, class)| class)
+    }
+
+    /// Buckets without pods keep no room for pods.
+    pub(super) fn shrink(&mut self) {
+        self.buckets.iter_mut().for_each(|bucket| bucket.pods.shrink_to(2 * bucket.pods.len()));
+        self.bucket_of_class.shrink_to(2 * self.bucket_of_class.len());
+    }
+
     fn bucket_for(&mut self, key: GroupKey, class: ClassId) -> u32 {
         let groups = &mut self.groups;
         let group = *self.group_of_key.entry(key).or_insert_with(|| {

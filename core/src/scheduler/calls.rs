@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::volumes::VolumeWrites;
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodUid};
+use crate::reclaim::Marks;
 
 /// One call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,17 @@ pub enum ApiCall {
         /// The pod.
         pod: PodUid,
     },
+}
+
+impl ApiCall {
+    /// Marks what the call refers to.
+    pub(crate) fn mark(&self, marks: &mut Marks) {
+        match self {
+            ApiCall::Bind { node, .. } => marks.node(*node),
+            ApiCall::PatchStatus(StatusPatch { nomination: Nomination::Node(node), .. }) => marks.node(*node),
+            ApiCall::PatchStatus(_) | ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. } => {}
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::calls::{ConditionChange, ConditionReason};
 use super::preempt::PostFilterWords;
 use crate::framework::diagnosis::Diagnosis;
 use crate::preemption::nobody_to_evict;
+use crate::reclaim::{Bits, cut, give_back};
 use crate::world::World;
 
 /// No condition was written.
@@ -18,11 +19,14 @@ pub(super) const UNSURE: u32 = u32::MAX;
 /// A reason and a message.
 type Said = (ConditionReason, Arc<str>);
 
-/// All that was ever said.
+/// All that is said of pods.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     ids: FxHashMap<Said, u32>,
-    said: Vec<Said>,
+    /// By id less 1.
+    said: Vec<Option<Said>>,
+    /// Places in `said`.
+    free: Vec<u32>,
     /// Of the last diagnosis: without a word on preemption, and with nobody to evict.
     last: Option<(Arc<Diagnosis>, [Option<u32>; 2])>,
 }
@@ -30,11 +34,44 @@ pub(super) struct Conditions {
 impl Conditions {
     /// The id of a condition.
     pub(super) fn id(&mut self, reason: ConditionReason, message: &Arc<str>) -> u32 {
-        let said = &mut self.said;
-        *self.ids.entry((reason, Arc::clone(message))).or_insert_with(|| {
-            said.push((reason, Arc::clone(message)));
-            u32::try_from(said.len()).expect("fewer than 2^32 messages")
+        let Conditions { ids, said, free, .. } = self;
+        *ids.entry((reason, Arc::clone(message))).or_insert_with(|| {
+            let new = Some((reason, Arc::clone(message)));
+            match free.pop() {
+                Some(at) => {
+                    said[at as usize] = new;
+                    at + 1
+                }
+                None => {
+                    said.push(new);
+                    u32::try_from(said.len()).expect("fewer than 2^32 messages")
+                }
+            }
         })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Forgets what no pod's row says any more.
+    pub(super) fn sweep(&mut self, rows: impl Iterator<Item = u32>) {
+        let mut kept = Bits::default();
+        rows.filter(|&id| id != NO_CONDITION && id != UNSURE).for_each(|id| kept.insert(id as usize));
+        let mut freed = Vec::new();
+        self.ids.retain(|_, id| {
+            let stays = kept.contains(*id as usize);
+            if !stays {
+                freed.push(*id - 1);
+            }
+            stays
+        });
+        freed.iter().for_each(|&at| self.said[at as usize] = None);
+        let len = give_back(&mut self.free, freed, self.said.len());
+        cut(&mut self.said, len);
+        self.ids.shrink_to(2 * self.ids.len());
+        self.last = None;
     }
 
     /// The id of the condition that a diagnosis and what PostFilter came to are told by. Pods of one
@@ -71,7 +108,7 @@ impl Conditions {
 
     /// What an id stands for.
     pub(super) fn get(&self, id: u32) -> Option<&Said> {
-        self.said.get((id as usize).checked_sub(1)?)
+        self.said.get((id as usize).checked_sub(1)?)?.as_ref()
     }
 
     /// The change from one to another.

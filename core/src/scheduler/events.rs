@@ -55,6 +55,9 @@ impl Scheduler {
             self.tell(&Event::node(action, old.clone(), Some(Arc::clone(&new))), Scope::Everyone);
         }
         self.serve_requests();
+        if old.is_some() {
+            self.reclaim_if_due();
+        }
     }
 
     /// A node was removed.
@@ -66,6 +69,7 @@ impl Scheduler {
             self.tell(&Event::node(Action::DELETE, old, None), Scope::Everyone);
         }
         self.serve_requests();
+        self.reclaim_if_due();
     }
 
     /// An object of another kind was added, changed or deleted; the world knows its new state.
@@ -86,6 +90,7 @@ impl Scheduler {
         let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
         self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
         self.serve_requests();
+        self.reclaim_if_due();
     }
 
     /// An object of storage was added or changed.
@@ -108,9 +113,11 @@ impl Scheduler {
     /// A pod was added or changed.
     pub fn on_pod(&mut self, update: PodUpdate, now_ns: u64) {
         self.see(now_ns);
+        let mut has_other_class = false;
         let pod = match self.world.pods().find(update.uid) {
             None => self.add_pod(update),
             Some(pod) => {
+                has_other_class = self.world.pods().get(pod).class != update.class;
                 self.update_pod(pod, update);
                 pod
             }
@@ -124,9 +131,13 @@ impl Scheduler {
             self.victim_leaves(update.uid);
         }
         self.serve_requests();
+        if has_other_class {
+            self.reclaim_if_due();
+        }
     }
 
     fn add_pod(&mut self, update: PodUpdate) -> PodId {
+        self.world.touch_class(update.class);
         let profile = self.profile_of(update.class);
         let state = match (update.node, profile) {
             (Some(_), _) => PodState::Bound,
@@ -296,6 +307,11 @@ impl Scheduler {
 
     /// A pod is gone, or has finished: it no longer counts on its node.
     pub fn on_pod_removed(&mut self, uid: PodUid, now_ns: u64) {
+        self.remove_pod(uid, now_ns);
+        self.reclaim_if_due();
+    }
+
+    pub(super) fn remove_pod(&mut self, uid: PodUid, now_ns: u64) {
         self.see(now_ns);
         #[cfg(feature = "mutants")]
         if self.misses_removal(uid) {

@@ -80,9 +80,7 @@ impl FeatureGates {
             "SchedulerPreEnqueuePodStatus" => &mut self.scheduler_pre_enqueue_pod_status,
             "SchedulerPopFromBackoffQ" => &mut self.scheduler_pop_from_backoff_q,
             "NodeAffinityRequiredDuringExecution" => &mut self.node_affinity_required_during_execution,
-            "ClearingNominatedNodeNameAfterBinding" => {
-                &mut self.clearing_nominated_node_name_after_binding
-            }
+            "ClearingNominatedNodeNameAfterBinding" => &mut self.clearing_nominated_node_name_after_binding,
             _ => return Err(GateError::Unknown { name: name.to_owned() }),
         };
         *gate = is_on;

@@ -16,13 +16,21 @@ use super::{NominatedNodeMiss, Scheduler};
 impl Scheduler {
     /// The API says which node a pod is nominated to; whoever wrote it. The node need not exist.
     pub fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, now_ns: u64) {
+        if self.take_over_nomination(uid, node, now_ns) {
+            self.reclaim_if_due();
+        }
+    }
+
+    /// Whether another one was said before.
+    fn take_over_nomination(&mut self, uid: PodUid, node: Option<NodeId>, now_ns: u64) -> bool {
         self.see(now_ns);
-        let Some(pod) = self.world.pods().find(uid) else { return };
+        // A node that was asked for in vain is not named by anything now.
+        let Some(pod) = self.world.pods().find(uid) else { return node.is_some() };
         let row = self.world.pods_mut().get_mut(pod);
         let seen = row.see_nominated(node);
         let row = *row;
         if seen == node {
-            return;
+            return false;
         }
         if row.nominated() != node {
             self.note_nomination(pod, node);
@@ -37,6 +45,7 @@ impl Scheduler {
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
             self.serve_requests();
         }
+        seen.is_some()
     }
 
     /// The room that the API says is free is asked for anew, or will be in the fresh cycle that a miss

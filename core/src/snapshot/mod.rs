@@ -25,7 +25,8 @@ use crate::class::PodClass;
 use crate::class::features::FeatureSet;
 use crate::ids::{ImageSetId, LabelSetId, NodeId, Symbol, TaintSetId};
 use crate::input::NodeInput;
-use crate::interner::Vocabulary;
+use crate::interner::{EMPTY, Vocabulary};
+use crate::reclaim::{Marks, cut, give_back};
 use crate::resources::{Amounts, ResourceKind, ScalarId};
 
 use images::ImageStates;
@@ -224,6 +225,8 @@ pub struct NodeSnapshot {
     columns: NodeColumns,
     slots: Vec<NodeSlot>,
     by_name: FxHashMap<Symbol, NodeId>,
+    /// Ids of names that nothing speaks of any more, to be given out again.
+    free: Vec<u32>,
     order: NodeOrder,
     order_is_stale: bool,
     ports: PortUse,
@@ -273,10 +276,57 @@ impl NodeSnapshot {
         if let Some(&id) = self.by_name.get(&name) {
             return id;
         }
-        let id = NodeId(u32::try_from(self.slots.len()).expect("fewer than 2^32 node names"));
-        self.slots.push(NodeSlot { name, row: ABSENT, zone: ZoneKey::default() });
-        self.by_name.insert(name, id);
-        id
+        let slot = NodeSlot { name, row: ABSENT, zone: ZoneKey::default() };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = slot;
+                id
+            }
+            None => {
+                self.slots.push(slot);
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 node names")
+            }
+        };
+        self.by_name.insert(name, NodeId(id));
+        NodeId(id)
+    }
+
+    /// Marks what nodes refer to.
+    pub(crate) fn mark(&mut self, marks: &mut Marks) {
+        let columns = &self.columns;
+        columns.name.iter().for_each(|&id| marks.symbol(id));
+        columns.id.iter().for_each(|&id| marks.node(id));
+        columns.label_set.iter().for_each(|&id| marks.label_set(id));
+        columns.taint_set.iter().for_each(|&id| marks.taint_set(id));
+        columns.image_set.iter().for_each(|&id| marks.image_set(id));
+        for (at, column) in columns.scalars.iter().enumerate() {
+            if column.allocatable.iter().chain(&column.requested).any(|&amount| amount != 0) {
+                marks.scalars.insert(at);
+            }
+        }
+        self.ports.sweep(marks);
+    }
+
+    /// Forgets names that nothing speaks of. Returns how many ids there are.
+    pub(crate) fn sweep(&mut self, marks: &mut Marks) -> usize {
+        let mut freed = Vec::new();
+        self.by_name.retain(|&name, id| {
+            let stays = marks.nodes.contains(id.index());
+            if stays {
+                marks.symbol(name);
+            } else {
+                freed.push(id.0);
+            }
+            stays
+        });
+        freed.iter().for_each(|&id| self.slots[id as usize].name = EMPTY);
+        let len = give_back(&mut self.free, freed, self.slots.len());
+        cut(&mut self.slots, len);
+        self.by_name.shrink_to(2 * self.by_name.len());
+        // What was worked out about nodes speaks of classes and domains that may be other ones now.
+        self.structure_version += 1;
+        self.attributes_version += 1;
+        len
     }
 
     /// The id of a name that was heard of.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::Symbol;
 use crate::interner::Vocabulary;
+use crate::reclaim::Marks;
 use crate::snapshot::gather_mask;
 use crate::snapshot::mask::NodeMask;
 
@@ -87,6 +88,19 @@ impl PortUse {
             mask.remove(row);
         }
         before
+    }
+
+    /// Forgets ports that no node uses, and marks the others.
+    pub(crate) fn sweep(&mut self, marks: &mut Marks) {
+        self.by_port.retain(|&(protocol, _), uses| {
+            uses.retain(|(_, mask)| mask.count() > 0);
+            if !uses.is_empty() {
+                marks.symbol(protocol);
+                uses.iter().filter_map(|&(ip, _)| ip).for_each(|ip| marks.symbol(ip));
+            }
+            !uses.is_empty()
+        });
+        self.by_port.shrink_to(2 * self.by_port.len());
     }
 
     /// The rows of word `word` on which `port` is taken.

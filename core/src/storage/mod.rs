@@ -16,6 +16,7 @@
 pub mod csi;
 mod news;
 pub mod objects;
+mod reclaim;
 pub mod selector;
 mod usage;
 
@@ -103,9 +104,11 @@ pub struct Storage {
     version: u64,
     claims: Vec<ClaimRow>,
     claim_ids: FxHashMap<(Symbol, Symbol), ClaimId>,
+    free_claims: Vec<u32>,
     claims_of_volume: FxHashMap<Symbol, Vec<ClaimId>>,
     volumes: Vec<VolumeRow>,
     volume_ids: FxHashMap<Symbol, VolumeId>,
+    free_volumes: Vec<u32>,
     /// By class, in ascending order of capacity and name.
     volumes_of_class: FxHashMap<Symbol, Vec<VolumeId>>,
     classes: FxHashMap<Symbol, StorageClass>,
@@ -375,29 +378,31 @@ impl Storage {
 /// Objects that come, change and go.
 impl Storage {
     fn claim_id(&mut self, namespace: Symbol, name: Symbol) -> ClaimId {
-        let next = ClaimId(u32::try_from(self.claims.len()).expect("fewer than 2^32 claims"));
-        let id = *self.claim_ids.entry((namespace, name)).or_insert(next);
-        if id == next {
-            self.claims.push(ClaimRow {
-                namespace,
-                name,
-                object: None,
-                assumed_node: None,
-                attachable: None,
-                users: Vec::new(),
-                named_uses: 0,
-                use_version: 0,
-            });
+        if let Some(&id) = self.claim_ids.get(&(namespace, name)) {
+            return id;
         }
+        let row = ClaimRow {
+            namespace,
+            name,
+            object: None,
+            assumed_node: None,
+            attachable: None,
+            users: Vec::new(),
+            named_uses: 0,
+            use_version: 0,
+        };
+        let id = ClaimId(put(&mut self.claims, &mut self.free_claims, row));
+        self.claim_ids.insert((namespace, name), id);
         id
     }
 
     fn volume_id(&mut self, name: Symbol) -> VolumeId {
-        let next = VolumeId(u32::try_from(self.volumes.len()).expect("fewer than 2^32 volumes"));
-        let id = *self.volume_ids.entry(name).or_insert(next);
-        if id == next {
-            self.volumes.push(VolumeRow { name, object: None, assumed: None });
+        if let Some(&id) = self.volume_ids.get(&name) {
+            return id;
         }
+        let row = VolumeRow { name, object: None, assumed: None };
+        let id = VolumeId(put(&mut self.volumes, &mut self.free_volumes, row));
+        self.volume_ids.insert(name, id);
         id
     }
 
@@ -657,5 +662,22 @@ impl Storage {
 fn unlist<T: PartialEq>(lists: &mut FxHashMap<Symbol, Vec<T>>, key: Symbol, value: T) {
     if let Some(list) = lists.get_mut(&key) {
         list.retain(|other| *other != value);
+        if list.is_empty() {
+            lists.remove(&key);
+        }
+    }
+}
+
+/// Puts a row where one is free, or at the end.
+fn put<T>(table: &mut Vec<T>, free: &mut Vec<u32>, row: T) -> u32 {
+    match free.pop() {
+        Some(id) => {
+            table[id as usize] = row;
+            id
+        }
+        None => {
+            table.push(row);
+            u32::try_from(table.len() - 1).expect("fewer than 2^32 rows")
+        }
     }
 }

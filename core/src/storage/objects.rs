@@ -8,6 +8,7 @@ use crate::input::storage::{
 };
 use crate::interner::{EMPTY, Vocabulary};
 use crate::quantity::Quantity;
+use crate::reclaim::Uses;
 
 use super::csi::{self, InTreePlugin};
 use super::selector::LabelSelector;
@@ -66,10 +67,17 @@ pub struct Claim {
     pub attributes_class: Symbol,
     /// `spec.selector`.
     pub selector: ClaimSelector,
+    /// What was interned for it.
+    pub(super) uses: Uses,
 }
 
 impl Claim {
     pub(super) fn new(input: &ClaimInput, vocabulary: &mut Vocabulary) -> Claim {
+        let (claim, uses) = vocabulary.recorded(|vocabulary| Claim::of(input, vocabulary));
+        Claim { uses, ..claim }
+    }
+
+    fn of(input: &ClaimInput, vocabulary: &mut Vocabulary) -> Claim {
         let selector = match &input.selector {
             None => ClaimSelector::All,
             Some(selector) => LabelSelector::compile(selector, vocabulary)
@@ -91,6 +99,7 @@ impl Claim {
             is_block: input.is_block,
             attributes_class: intern(&input.attributes_class),
             selector,
+            uses: Uses::default(),
         }
     }
 
@@ -165,6 +174,8 @@ pub struct Volume {
     pub attachable: Option<Attachable>,
     /// Topology labels, in upstream's order.
     pub zone_labels: Box<[ZoneLabel]>,
+    /// What was interned for it.
+    pub(super) uses: Uses,
 }
 
 /// The labels VolumeZone compares, in upstream's order, with their current forms.
@@ -177,6 +188,11 @@ pub(crate) const TOPOLOGY_LABELS: [(&str, &str); 4] = [
 
 impl Volume {
     pub(super) fn new(input: &PersistentVolumeInput, vocabulary: &mut Vocabulary) -> Volume {
+        let (volume, uses) = vocabulary.recorded(|vocabulary| Volume::of(input, vocabulary));
+        Volume { uses, ..volume }
+    }
+
+    fn of(input: &PersistentVolumeInput, vocabulary: &mut Vocabulary) -> Volume {
         let affinity = input.node_affinity.as_deref().map(|terms| NodeSelector::compile(terms, vocabulary));
         let mut volume = Volume {
             labels: vocabulary.label_set(&input.labels),
@@ -197,6 +213,7 @@ impl Volume {
             translation: None,
             attachable: None,
             zone_labels: zone_labels(input, vocabulary),
+            uses: Uses::default(),
         };
         volume.set_source(input, vocabulary);
         volume
@@ -275,12 +292,19 @@ pub struct StorageClass {
     pub binding_mode: Option<BindingMode>,
     /// `allowedTopologies`; absent when empty.
     pub allowed_topologies: Option<NodeSelector>,
+    /// What was interned for it.
+    pub(super) uses: Uses,
 }
 
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 impl StorageClass {
     pub(super) fn new(input: &StorageClassInput, vocabulary: &mut Vocabulary) -> StorageClass {
+        let (class, uses) = vocabulary.recorded(|vocabulary| StorageClass::of(input, vocabulary));
+        StorageClass { uses, ..class }
+    }
+
+    fn of(input: &StorageClassInput, vocabulary: &mut Vocabulary) -> StorageClass {
         let topologies = &input.allowed_topologies;
         let driver = match csi::provisioner(&input.provisioner) {
             csi::Provisioner::Driver("") | csi::Provisioner::NotMigrated => None,
@@ -294,6 +318,7 @@ impl StorageClass {
             binding_mode: input.binding_mode,
             allowed_topologies: (!topologies.is_empty())
                 .then(|| NodeSelector::compile(topologies, vocabulary)),
+            uses: Uses::default(),
         }
     }
 }
@@ -341,16 +366,24 @@ pub struct StorageCapacity {
     pub volume_bytes_max: Option<i64>,
     /// `nodeTopology`; absent or unreadable means no node.
     pub topology: Option<LabelSelector>,
+    /// What was interned for it.
+    pub(super) uses: Uses,
 }
 
 impl StorageCapacity {
     pub(super) fn new(input: &StorageCapacityInput, vocabulary: &mut Vocabulary) -> StorageCapacity {
+        let (capacity, uses) = vocabulary.recorded(|vocabulary| StorageCapacity::of(input, vocabulary));
+        StorageCapacity { uses, ..capacity }
+    }
+
+    fn of(input: &StorageCapacityInput, vocabulary: &mut Vocabulary) -> StorageCapacity {
         let topology = input.node_topology.as_ref();
         StorageCapacity {
             class: vocabulary.symbols.intern(&input.storage_class),
             capacity_bytes: input.capacity.map_or(0, Quantity::value),
             volume_bytes_max: input.maximum_volume_size.or(input.capacity).map(Quantity::value),
             topology: topology.and_then(|selector| LabelSelector::compile(selector, vocabulary)),
+            uses: Uses::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::class::volumes::{Disk, DiskKey};
 use crate::ids::{NodeId, Symbol};
+use crate::reclaim::{Marks, cut};
 
 /// A CSI volume: driver and handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +91,25 @@ impl Usage {
         }
     }
 
+    /// Marks what is attached, and where.
+    pub(super) fn mark(&self, marks: &mut Marks) {
+        for (volume, holders) in &self.holders {
+            marks.symbol(volume.driver);
+            marks.symbol(volume.handle);
+            holders.iter().for_each(|holder| marks.node(holder.node));
+        }
+    }
+
+    /// There are so many ids of nodes; the others hold nothing.
+    pub(super) fn cut_nodes(&mut self, len: usize) {
+        self.counts.iter_mut().for_each(|counts| counts.retain(|&(_, count)| count > 0));
+        debug_assert!(self.counts.iter().skip(len).all(Vec::is_empty));
+        let len = len.min(self.counts.len());
+        cut(&mut self.counts, len);
+        self.holders.shrink_to(2 * self.holders.len());
+        self.disks.shrink_to(2 * self.disks.len());
+    }
+
     /// Distinct volumes of a driver on a node.
     #[inline]
     pub(super) fn volume_count(&self, node: NodeId, driver: Symbol) -> u32 {
@@ -112,6 +132,9 @@ impl Usage {
                 uses[at].pods = moved(uses[at].pods, change);
                 if uses[at].pods == 0 {
                     uses.swap_remove(at);
+                    if uses.is_empty() {
+                        self.disks.remove(&disk.key);
+                    }
                 }
             }
             None => uses.push(DiskUse { node, disk: disk.clone(), pods: moved(0, change) }),

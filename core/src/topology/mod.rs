@@ -177,8 +177,10 @@ impl Topology {
 
     /// Links a class that was just compiled.
     pub(crate) fn add_class(&mut self, id: ClassId, placed: Placed<'_>) {
-        debug_assert_eq!(self.classes.len(), id.index());
-        self.classes.push(ClassLinks::default());
+        if self.classes.len() <= id.index() {
+            self.classes.resize_with(id.index() + 1, ClassLinks::default);
+        }
+        self.classes[id.index()] = ClassLinks::default();
         let class = placed.classes.get(id);
         let candidate = placed.candidate(class);
         for at in 0..self.counters.len() {
@@ -210,9 +212,9 @@ impl Topology {
         let id = CounterId(u32::try_from(self.counters.len()).expect("fewer than 2^32 counters"));
         self.counters.push(Counter::new(named.0.clone(), key));
         self.by_rule.insert(named, id);
-        for at in 0..self.classes.len() {
-            let class = placed.classes.get(ClassId(u32::try_from(at).expect("classes fit u32")));
-            self.link(id, placed.candidate(class), placed.vocabulary);
+        for class in placed.classes.slots().take(self.classes.len()).filter(|&it| placed.classes.is_live(it))
+        {
+            self.link(id, placed.candidate(placed.classes.get(class)), placed.vocabulary);
         }
         self.fill(id, placed);
         id
@@ -305,9 +307,18 @@ impl Topology {
         self.by_rule.clear();
         self.generation += 1;
         self.classes.clear();
-        for at in 0..placed.classes.len() {
-            self.add_class(ClassId(u32::try_from(at).expect("classes fit u32")), placed);
+        for class in placed.classes.slots().filter(|&class| placed.classes.is_live(class)) {
+            self.add_class(class, placed);
         }
+    }
+
+    /// After a sweep: counters of rules that nothing asks for any more are gone, and so are the domains
+    /// of nodes that left. The others are made when they are next asked for.
+    pub(crate) fn rebuild(&mut self, placed: Placed<'_>) {
+        let next = Topology { counting: self.counting, generation: self.generation, ..Topology::default() };
+        // Not the attributes that any snapshot has: all is counted anew before it is read.
+        *self = Topology { nodes_version: u64::MAX, ..next };
+        self.reset(placed);
     }
 
     /// Counts what a pending pod of the class reads over all pods, if that is how counts come

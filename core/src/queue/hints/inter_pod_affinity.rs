@@ -6,7 +6,6 @@
 use super::selector::matches;
 use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
-use crate::ids::ClassId;
 use crate::input::PodAffinityTermInput;
 use crate::queue::event::Event;
 use crate::world::World;
@@ -82,13 +81,11 @@ fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
 /// Differs: upstream looks at the waiting pod's own terms only. A pod that existing pods keep away
 /// would wait for ever when a node comes, or moves, where none of them is.
 fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTermInput) -> bool) -> bool {
-    (0..world.class_count()).any(|at| {
-        let id = ClassId(u32::try_from(at).expect("ids of classes fit"));
-        let other = world.class(id);
+    world.live_classes().any(|other| {
         let mut terms = other.input.pod_anti_affinity.required.iter();
         let is_placed = |pod| {
             let row = world.pods().get(pod);
-            row.class == id && row.node().is_some()
+            row.class == other.id && row.node().is_some()
         };
         terms.any(|term| is_meant(term) && selects(term, other, class)) && world.pods().ids().any(is_placed)
     })

@@ -191,6 +191,9 @@ fn a_nomination_to_a_node_that_never_comes_leaks_nothing() {
     assert_eq!(lab.scheduler.world().nominations().len(), 50);
     (0..50).for_each(|uid| lab.scheduler.on_pod_removed(PodUid(uid), 0));
     assert!(lab.scheduler.world().nominations().is_empty());
+    lab.scheduler.reclaim();
+    let symbols = &lab.scheduler.world().vocabulary.symbols;
+    assert!((0..50).all(|uid| symbols.get(&format!("ghost-{uid}")).is_none()), "the names are gone, too");
 }
 
 #[test]
