@@ -25,6 +25,7 @@ use schedlab_core::input::{LabelSelectorInput, PodMeta};
 pub use calls::CallCounts;
 pub use error::{ApiError, Reason};
 pub use object::{GenericObject, ListQuery, Object, ObjectKey, ObjectList};
+pub(crate) use pod::TemplatePins;
 pub use pod::{
     Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId,
     NamedBinding, NamespaceId, NodeNameId, Nomination, PodConditionEntry, PodFlags, PodName, PodPhase,

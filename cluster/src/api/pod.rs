@@ -7,20 +7,23 @@ use k8s_openapi::api::core::v1::Pod;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::PodInput;
 
-/// A pod body: all of a pod that replicas share. Never stale.
+/// A pod body: all of a pod that replicas share. It never stands for another body; once no pod has it
+/// any more it reads as one without a spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpecId(pub u32);
 
-/// A namespace's name. Never stale.
+/// A namespace's name. It never stands for another; see [`NodeNameId`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespaceId(pub u32);
 
-/// A pod's name, or the part of it that stands before the number. Never stale.
+/// A pod's name, or the part of it that stands before the number. It never stands for another; see
+/// [`NodeNameId`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub u32);
 
-/// A node's name, whether or not such a node exists. Never stale: a node that is deleted and
-/// created again has the same id.
+/// A node's name, whether or not such a node exists. It never stands for another name. It is forgotten
+/// when there is no such node, no pod or event of the log names it and nobody holds the string that
+/// [`Api::node_name`](super::Api::node_name) hands out; the name gets another id should it come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeNameId(NonZeroU32);
 
@@ -31,14 +34,21 @@ impl NodeNameId {
         Self(NonZeroU32::MIN.saturating_add(index))
     }
 
-    /// The place in the table of names; dense from 0.
+    /// What the table of names calls it.
+    #[must_use]
+    pub(crate) fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    /// How many names were given an id before it.
     #[must_use]
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// A distinct list of pod conditions; 0 is the empty one. Never stale.
+/// A distinct list of pod conditions; 0 is the empty one. It never stands for another list; one that no
+/// pod has any more reads as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConditionSetId(pub u32);
 
@@ -186,7 +196,7 @@ pub struct PodRow {
 const _: () = assert!(size_of::<PodRow>() == 64);
 
 /// A pod body as it is stored once for all pods that share it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PodSpecEntry {
     /// What scheduling reads.
     pub input: Arc<PodInput>,
@@ -219,6 +229,17 @@ pub struct PodTemplate {
     pub conditions: ConditionSetId,
     /// What holds for the pods at creation.
     pub flags: PodFlags,
+    /// Keeps the names and conditions that pods of the template will have.
+    #[allow(dead_code, reason = "held, not read")]
+    pub(crate) pins: TemplatePins,
+}
+
+/// What a [`PodTemplate`] keeps from being forgotten while no pod has it.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "held, not read")]
+pub(crate) struct TemplatePins {
+    pub(crate) names: Box<[Arc<str>]>,
+    pub(crate) conditions: Arc<[PodConditionEntry]>,
 }
 
 /// A shared [`PodTemplate`].

@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::api::{ConditionPatch, ConditionSetId, ConditionStatus, PodConditionEntry};
 
@@ -32,10 +32,14 @@ struct KnownStep {
     at: usize,
 }
 
-/// The table of lists. It only grows, so an id never goes stale.
+/// The table of lists. An id never stands for another list: those that nothing has any more are
+/// forgotten, and should one come back it gets another id.
 #[derive(Debug)]
 pub(super) struct ConditionTable {
-    sets: Vec<Arc<[PodConditionEntry]>>,
+    sets: FxHashMap<u32, Arc<[PodConditionEntry]>>,
+    next: u32,
+    /// What a list that is forgotten reads as.
+    forgotten: Arc<[PodConditionEntry]>,
     by_content: FxHashMap<Arc<[PodConditionEntry]>, ConditionSetId>,
     /// By the hash of list and condition.
     steps: FxHashMap<u64, KnownStep>,
@@ -43,8 +47,13 @@ pub(super) struct ConditionTable {
     /// message is cheaper than hashing it.
     last: Option<KnownStep>,
     /// The step to [`SCHEDULED`] from each list: every binding takes one.
-    to_scheduled: Vec<Option<Step>>,
+    to_scheduled: FxHashMap<ConditionSetId, Step>,
+    /// The one of them taken last.
+    last_scheduled: Option<(ConditionSetId, Step)>,
 }
+
+/// How often the table itself holds a list.
+const OWN_COUNT: usize = 2;
 
 /// What the API server notes on a pod that gets a node.
 const SCHEDULED: ConditionPatch<'static> =
@@ -54,11 +63,14 @@ impl ConditionTable {
     pub(super) fn new() -> Self {
         let empty: Arc<[PodConditionEntry]> = Arc::new([]);
         Self {
-            sets: vec![Arc::clone(&empty)],
+            sets: [(0, Arc::clone(&empty))].into_iter().collect(),
+            next: 1,
+            forgotten: Arc::new([]),
             by_content: [(empty, ConditionSetId(0))].into_iter().collect(),
             steps: FxHashMap::default(),
             last: None,
-            to_scheduled: Vec::new(),
+            to_scheduled: FxHashMap::default(),
+            last_scheduled: None,
         }
     }
 
@@ -67,16 +79,45 @@ impl ConditionTable {
         if let Some(&id) = self.by_content.get(set.as_slice()) {
             return id;
         }
-        let id = u32::try_from(self.sets.len()).expect("fewer than 2^32 lists of conditions");
+        let id = self.next;
+        self.next = id.checked_add(1).expect("fewer than 2^32 lists of conditions");
         let set: Arc<[PodConditionEntry]> = set.into();
-        self.sets.push(Arc::clone(&set));
+        self.sets.insert(id, Arc::clone(&set));
         self.by_content.insert(set, ConditionSetId(id));
         ConditionSetId(id)
     }
 
-    /// The list of an id this table gave out.
+    /// The list of an id this table gave out; empty if it is forgotten.
     pub(super) fn get(&self, id: ConditionSetId) -> &Arc<[PodConditionEntry]> {
-        &self.sets[id.0 as usize]
+        self.sets.get(&id.0).unwrap_or(&self.forgotten)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// How many there ever were.
+    pub(super) fn given_out(&self) -> u64 {
+        u64::from(self.next)
+    }
+
+    /// Forgets lists that are neither named here nor held by somebody outside, and all steps.
+    pub(super) fn sweep(&mut self, used: &FxHashSet<u32>) {
+        let ConditionTable { sets, by_content, .. } = self;
+        sets.retain(|id, set| {
+            let stays = *id == 0 || Arc::strong_count(set) > OWN_COUNT || used.contains(id);
+            if !stays {
+                by_content.remove(set);
+            }
+            stays
+        });
+        sets.shrink_to(2 * sets.len());
+        by_content.shrink_to(2 * by_content.len());
+        self.steps = FxHashMap::default();
+        self.last = None;
+        self.to_scheduled = FxHashMap::default();
+        self.last_scheduled = None;
     }
 
     /// What setting a condition makes of a list.
@@ -114,17 +155,20 @@ impl ConditionTable {
     /// What a binding makes of a list.
     #[inline]
     pub(super) fn set_scheduled(&mut self, from: ConditionSetId) -> Step {
-        match self.to_scheduled.get(from.0 as usize) {
-            Some(&Some(step)) => step,
-            _ => self.first_scheduled(from),
+        match self.last_scheduled {
+            Some((known, step)) if known == from => step,
+            _ => self.other_scheduled(from),
         }
     }
 
     #[cold]
-    fn first_scheduled(&mut self, from: ConditionSetId) -> Step {
-        let step = self.make_step(from, &SCHEDULED).step;
-        self.to_scheduled.resize(self.sets.len(), None);
-        self.to_scheduled[from.0 as usize] = Some(step);
+    fn other_scheduled(&mut self, from: ConditionSetId) -> Step {
+        let step = match self.to_scheduled.get(&from) {
+            Some(&step) => step,
+            None => self.make_step(from, &SCHEDULED).step,
+        };
+        self.to_scheduled.insert(from, step);
+        self.last_scheduled = Some((from, step));
         step
     }
 
@@ -163,12 +207,12 @@ impl ConditionTable {
         let entry_bytes = |entry: &PodConditionEntry| {
             size_of::<PodConditionEntry>() + entry.type_.len() + entry.reason.len() + entry.message.len()
         };
-        let content: usize = self.sets.iter().flat_map(|set| set.iter()).map(entry_bytes).sum();
+        let content: usize = self.sets.values().flat_map(|set| set.iter()).map(entry_bytes).sum();
         content
-            + self.sets.capacity() * size_of::<Arc<[PodConditionEntry]>>()
+            + self.sets.capacity() * (size_of::<(u32, Arc<[PodConditionEntry]>)>() + 1)
             + self.by_content.capacity() * (size_of::<(Arc<[PodConditionEntry]>, ConditionSetId)>() + 1)
             + self.steps.capacity() * (size_of::<(u64, KnownStep)>() + 1)
-            + self.to_scheduled.capacity() * size_of::<Option<Step>>()
+            + self.to_scheduled.capacity() * (size_of::<(ConditionSetId, Step)>() + 1)
     }
 }
 

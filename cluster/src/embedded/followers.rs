@@ -73,6 +73,11 @@ impl Followers {
         self.open_count -= 1;
     }
 
+    /// The events that followers have not got yet.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &WatchEvent> {
+        self.slots.iter().flatten().flat_map(|follower| &follower.queue)
+    }
+
     /// Something is written.
     pub(super) fn take_in(&mut self, event: &WatchEvent) {
         for follower in self.slots.iter_mut().flatten() {

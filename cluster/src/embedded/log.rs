@@ -69,6 +69,11 @@ impl EventLog {
         self.last_version + 1 - self.events.len() as u64
     }
 
+    /// The events that are kept.
+    pub(super) fn kept(&self) -> impl ExactSizeIterator<Item = &WatchEvent> {
+        self.events.iter()
+    }
+
     /// A reader of all that comes after `version`.
     pub(super) fn open(&mut self, version: u64) -> Result<CursorId, ApiError> {
         if self.last_version < version {

@@ -22,6 +22,7 @@ mod nodes;
 mod others;
 mod pod_events;
 mod pods;
+mod reclaim;
 mod rows;
 mod specs;
 mod state;
@@ -72,6 +73,7 @@ impl Shared {
         let mut state = self.lock();
         let (before, followed_before) = (state.log.last_version(), state.followers.taken_in());
         let result = write(&mut state, now_ns);
+        state.reclaim_if_due();
         let must_wake = 0 < state.waiter_count && before < state.log.last_version();
         let must_wake_followers =
             0 < state.followers.waiter_count && followed_before < state.followers.taken_in();
@@ -122,6 +124,18 @@ impl EmbeddedCluster {
     /// `ClearingNominatedNodeNameAfterBinding` off.
     pub fn keep_nomination_of_bound_pods(&self) {
         self.shared.lock().clears_nomination_of_bound = false;
+    }
+
+    /// How many things must have come or gone before the store looks for names and bodies that nothing
+    /// has any more.
+    pub fn set_reclaim_floor(&self, things: u64) {
+        self.shared.lock().pressure.set_floor(things);
+    }
+
+    /// Forgets names and bodies that nothing has any more, now. The store does so by itself once enough
+    /// has come and gone.
+    pub fn reclaim(&self) {
+        self.shared.lock().reclaim();
     }
 
     /// The version of the last write.

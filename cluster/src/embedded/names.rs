@@ -12,7 +12,9 @@
 //! name is ever taken. A prefix that ends in a digit gets a `-`: `a1` and 0 must not meet `a` and
 //! 10, and a name has one reading only.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use schedlab_core::ids::PodUid;
 
 use crate::api::{NameId, NamespaceId, PodName};
@@ -29,10 +31,20 @@ struct Run {
     first_uid: PodUid,
 }
 
+impl Run {
+    /// Leaves out pods at the beginning that are gone; whether there is one left.
+    fn trim(&mut self, is_live: impl Fn(PodUid) -> bool) -> bool {
+        while self.count > 0 && !is_live(self.first_uid) {
+            self.first_number += 1;
+            self.first_uid.0 += 1;
+            self.count -= 1;
+        }
+        self.count > 0
+    }
+}
+
 #[derive(Debug, Default)]
 struct Prefix {
-    /// The names given before this became a prefix have been looked through.
-    is_counting: bool,
     next_number: u32,
     /// Invariant: ascending, without overlap.
     runs: Vec<Run>,
@@ -42,8 +54,8 @@ struct Prefix {
 #[derive(Debug, Default)]
 pub(super) struct PodNames {
     texts: Interner,
-    /// By `NameId`; one entry for each text, unused by those that are whole names.
-    prefixes: Vec<Prefix>,
+    /// Those texts that numbers are counted behind.
+    prefixes: FxHashMap<NameId, Prefix>,
     given: FxHashMap<(NamespaceId, NameId), PodUid>,
 }
 
@@ -53,14 +65,13 @@ impl PodNames {
         if prefix.ends_with(|last: char| last.is_ascii_digit()) {
             return self.prefix(&format!("{prefix}-"));
         }
-        let id = self.intern(prefix);
-        let counter = &mut self.prefixes[id.0 as usize];
-        if !counter.is_counting {
-            let readings = self.texts.texts().iter().filter_map(|text| split(text));
+        let id = NameId(self.texts.intern(prefix));
+        let texts = &self.texts;
+        self.prefixes.entry(id).or_insert_with(|| {
+            let readings = texts.texts().filter_map(|text| split(text));
             let taken = readings.filter(|&(found, _)| found == prefix).map(|(_, number)| number).max();
-            counter.next_number = taken.map_or(0, |number| number + 1);
-            counter.is_counting = true;
-        }
+            Prefix { next_number: taken.map_or(0, |number| number + 1), runs: Vec::new() }
+        });
         id
     }
 
@@ -68,22 +79,16 @@ impl PodNames {
     pub(super) fn whole(&mut self, name: &str) -> NameId {
         if let Some((prefix, number)) = split(name)
             && let Some(id) = self.texts.find(prefix)
+            && let Some(counter) = self.prefixes.get_mut(&NameId(id))
         {
-            let counter = &mut self.prefixes[id as usize].next_number;
-            *counter = (*counter).max(number + 1);
+            counter.next_number = counter.next_number.max(number + 1);
         }
-        self.intern(name)
-    }
-
-    fn intern(&mut self, text: &str) -> NameId {
-        let id = NameId(self.texts.intern(text));
-        self.prefixes.resize_with(self.texts.texts().len(), Prefix::default);
-        id
+        NameId(self.texts.intern(name))
     }
 
     /// Takes `count` numbers behind a prefix for pods from `first_uid` on. Returns the first.
     pub(super) fn take_numbers(&mut self, prefix: NameId, count: u32, first_uid: PodUid) -> u32 {
-        let prefix = &mut self.prefixes[prefix.0 as usize];
+        let prefix = self.prefixes.get_mut(&prefix).expect("a template keeps its prefix");
         let first_number = prefix.next_number;
         prefix.next_number = first_number.checked_add(count).expect("fewer than 2^32 names of a prefix");
         if let Some(last) = prefix.runs.last_mut()
@@ -113,7 +118,7 @@ impl PodNames {
     pub(super) fn candidates(&self, namespace: NamespaceId, name: &str) -> impl Iterator<Item = PodUid> {
         let given = self.texts.find(name).and_then(|id| self.given.get(&(namespace, NameId(id)))).copied();
         let generated = split(name).and_then(|(prefix, number)| {
-            let prefix = &self.prefixes[self.texts.find(prefix)? as usize];
+            let prefix = self.prefixes.get(&NameId(self.texts.find(prefix)?))?;
             let after = prefix.runs.partition_point(|run| run.first_number <= number);
             let run = prefix.runs.get(after.checked_sub(1)?)?;
             let offset = number - run.first_number;
@@ -131,11 +136,40 @@ impl PodNames {
         format!("{prefix}{}", name.number)
     }
 
+    /// The text of a name without its number.
+    pub(super) fn prefix_text(&self, name: PodName) -> &Arc<str> {
+        self.texts.text(name.prefix.0)
+    }
+
+    /// How many texts there are.
+    pub(super) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// How many there ever were.
+    pub(super) fn given_out(&self) -> u64 {
+        self.texts.given_out()
+    }
+
+    /// Forgets names that no pod has: neither those named here, nor what templates hold. Runs of pods
+    /// that are gone go as well. A prefix that is forgotten begins to count anew.
+    pub(super) fn sweep(&mut self, used: &FxHashSet<u32>, is_live: impl Fn(PodUid) -> bool) {
+        for prefix in self.prefixes.values_mut() {
+            prefix.runs.retain_mut(|run| run.trim(&is_live));
+            prefix.runs.shrink_to(2 * prefix.runs.len());
+        }
+        self.texts.sweep(used);
+        let texts = &self.texts;
+        self.prefixes.retain(|id, _| !texts.is_forgotten(id.0));
+        self.prefixes.shrink_to(2 * self.prefixes.len());
+        self.given.shrink_to(2 * self.given.len());
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
-        let runs: usize = self.prefixes.iter().map(|prefix| prefix.runs.capacity()).sum();
+        let runs: usize = self.prefixes.values().map(|prefix| prefix.runs.capacity()).sum();
         self.texts.memory_bytes()
             + runs * size_of::<Run>()
-            + self.prefixes.capacity() * size_of::<Prefix>()
+            + self.prefixes.capacity() * (size_of::<(NameId, Prefix)>() + 1)
             + self.given.capacity() * (size_of::<((NamespaceId, NameId), PodUid)>() + 1)
     }
 }
@@ -207,8 +241,23 @@ mod tests {
         for uid in 1..=100 {
             names.take_numbers(web, 1, PodUid(uid));
         }
-        assert_eq!(names.prefixes[web.0 as usize].runs.len(), 1);
+        assert_eq!(names.prefixes[&web].runs.len(), 1);
         assert_eq!(found(&names, "web-99"), [100]);
+    }
+
+    #[test]
+    fn runs_of_pods_that_are_gone_are_forgotten_and_numbers_go_on() {
+        let mut names = PodNames::default();
+        let (web, db) = (names.prefix("web-"), names.prefix("db-"));
+        for uid in (1..=200).step_by(2) {
+            names.take_numbers(web, 1, PodUid(uid));
+            names.take_numbers(db, 1, PodUid(uid + 1));
+        }
+        let used = [web.0, db.0].into_iter().collect();
+        names.sweep(&used, |uid| uid.0 == 181);
+        assert_eq!((names.prefixes[&web].runs.len(), names.prefixes[&db].runs.len()), (1, 0));
+        assert_eq!(found(&names, "web-90"), [181]);
+        assert_eq!(names.take_numbers(web, 1, PodUid(201)), 100);
     }
 
     #[test]

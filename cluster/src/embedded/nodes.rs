@@ -116,6 +116,7 @@ impl State {
     }
 
     fn remove_node(&mut self, mut node: Node) -> Node {
+        self.pressure.release();
         let name = node.metadata.name.clone().unwrap_or_default();
         let old = self.nodes.remove(&name).expect("the caller has found the node");
         let resource_version = self.log.next_version();

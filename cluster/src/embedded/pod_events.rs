@@ -2,6 +2,8 @@
 //! anybody reads, so an event is a row and takes its version. All rows become objects, like those of
 //! any other kind, when somebody looks at events.
 
+use std::collections::VecDeque;
+
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::PodEventReason;
 use serde_json::{Map, Value, json};
@@ -9,12 +11,15 @@ use serde_json::{Map, Value, json};
 use super::body::time_of;
 use super::state::State;
 use crate::api::{
-    ApiError, EventKind, GenericObject, PodEventNote, PodEventPost, PodEventRef, WatchedObject,
-    format_pod_uid,
+    ApiError, EventKind, GenericObject, NamespaceId, PodEventNote, PodEventPost, PodEventRef, PodName,
+    WatchedObject, format_pod_uid,
 };
 
 const API_VERSION: &str = "events.k8s.io/v1";
 const KIND: &str = "Event";
+
+/// After how long an event that nobody has looked at is gone. Upstream: kube-apiserver `--event-ttl`.
+const TTL_NS: u64 = 3600 * 1_000_000_000;
 
 /// An event that nobody has looked at.
 struct Row {
@@ -30,11 +35,16 @@ struct Row {
 /// The events, as far as they are no objects yet.
 #[derive(Default)]
 pub(super) struct PodEvents {
-    unread: Vec<Row>,
+    unread: VecDeque<Row>,
     posted: u64,
 }
 
 impl PodEvents {
+    /// Namespaces and names of the pods that unread events are about.
+    pub(super) fn named(&self) -> impl Iterator<Item = (NamespaceId, PodName)> + '_ {
+        self.unread.iter().map(|row| (row.event.namespace, row.event.pod_name))
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         self.unread.capacity() * size_of::<Row>()
     }
@@ -57,7 +67,11 @@ impl State {
         let event = PodEventRef { resource_version: self.log.next_version(), number, namespace, pod_name };
         let uid = self.take_uid_number();
         let (pod, reason, note) = (post.pod, post.reason, post.note.clone());
-        self.pod_events.unread.push(Row { event, pod, reason, note, uid, created_ns: now_ns });
+        let unread = &mut self.pod_events.unread;
+        while unread.front().is_some_and(|row| row.created_ns + TTL_NS < now_ns) {
+            unread.pop_front();
+        }
+        unread.push_back(Row { event, pod, reason, note, uid, created_ns: now_ns });
         self.publish(EventKind::Added, WatchedObject::PodEvent(event));
         Ok(event)
     }

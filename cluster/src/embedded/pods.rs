@@ -8,6 +8,8 @@
 //!
 //! Differs: there is no kubelet, so a deleted pod has no grace period.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use schedlab_core::ids::PodUid;
 
@@ -17,7 +19,7 @@ use super::state::State;
 use super::storage_key;
 use crate::api::{
     ApiError, Binding, ConditionEdit, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName,
-    PodRow, PodStatusPatch, PodTemplate, SpecId, WatchedObject, format_pod_uid,
+    PodRow, PodStatusPatch, PodTemplate, SpecId, TemplatePins, WatchedObject, format_pod_uid,
 };
 use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
@@ -52,6 +54,12 @@ impl State {
         let columns = body::take_status_columns(pod.status.get_or_insert_default());
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, name)?;
+        let conditions = self.conditions.intern(columns.conditions);
+        let namespace = self.namespace_id(namespace);
+        let nodes = node.into_iter().chain(nominated).map(|node| Arc::clone(self.node_name(node)));
+        let own = [self.names.prefix_text(name), self.namespaces.text(namespace.0)].map(Arc::clone);
+        let names = own.into_iter().chain(nodes).collect();
+        let pins = TemplatePins { names, conditions: Arc::clone(self.conditions.get(conditions)) };
         let entry = self.specs.get(spec);
         Ok(PodTemplate {
             object: entry.object.clone(),
@@ -60,9 +68,10 @@ impl State {
             name,
             node,
             nominated,
-            conditions: self.conditions.intern(columns.conditions),
-            namespace: self.namespace_id(namespace),
+            conditions,
+            namespace,
             flags,
+            pins,
         })
     }
 
@@ -162,8 +171,9 @@ impl State {
             return Err(self.pod_is_gone(binding.pod));
         };
         let refusing = PodFlags::TERMINATING.with(PodFlags::GATED);
-        if row.node.is_some() || row.flags.intersects(refusing) {
-            return Err(self.bind_is_refused(binding.pod));
+        let is_forgotten = self.node_names.is_forgotten(binding.node.number());
+        if row.node.is_some() || row.flags.intersects(refusing) || is_forgotten {
+            return Err(self.bind_is_refused(binding));
         }
         row.node = Some(binding.node);
         if self.clears_nomination_of_bound {
@@ -185,7 +195,7 @@ impl State {
     }
 
     #[cold]
-    fn bind_is_refused(&self, pod: PodUid) -> ApiError {
+    fn bind_is_refused(&self, Binding { pod, node }: Binding) -> ApiError {
         let row = self.rows.get(pod).expect("the caller has found the pod");
         let name = self.names.text(row.name);
         let why = match row.node {
@@ -193,6 +203,9 @@ impl State {
                 format!("pod {name} is being deleted, cannot be assigned to a host")
             }
             Some(node) => format!("pod {name} is already assigned to node \"{}\"", self.node_name(node)),
+            None if self.node_names.is_forgotten(node.number()) => {
+                format!("the node that pod {name} is to be assigned to went a long time ago")
+            }
             None => format!("pod {name} has non-empty .spec.schedulingGates"),
         };
         ApiError::conflict("pods/binding", &name, why)
@@ -232,7 +245,8 @@ impl State {
     #[cold]
     fn nomination_is_refused(&self, pod: PodUid) -> ApiError {
         let row = self.rows.get(pod).expect("the caller has found the pod");
-        let why = "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node";
+        let why =
+            "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node";
         ApiError::invalid("Pod", &self.names.text(row.name), why)
     }
 
@@ -267,6 +281,7 @@ impl State {
         if *row == before {
             return Ok(());
         }
+        self.pressure.release();
         row.resource_version = self.log.next_version();
         let row = *row;
         self.publish(EventKind::Modified, WatchedObject::Pod(row));
@@ -303,6 +318,7 @@ impl State {
     }
 
     fn remove_pod(&mut self, pod: PodUid) -> PodRow {
+        self.pressure.release();
         let mut row = self.rows.remove(pod).expect("the caller has found the pod");
         self.names.remove(row.namespace, row.name);
         if row.node.is_some() {
@@ -396,6 +412,7 @@ impl State {
 
     /// Writes a changed row, or removes a pod whose last finalizer is gone.
     fn replace_pod(&mut self, old: PodRow, mut new: PodRow) -> Pod {
+        self.pressure.release();
         if new == old {
             return self.assemble_pod(&new);
         }

@@ -113,6 +113,11 @@ impl PodRows {
         rows.filter(|row| row.flags.contains(PodFlags::LIVE))
     }
 
+    /// The pods that exist, and those gone whose rows can still be read.
+    pub(super) fn readable(&self) -> impl Iterator<Item = &PodRow> {
+        self.chunks.iter().flat_map(|chunk| &chunk.rows).filter(|row| row.uid != PodUid(0))
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         let rows: usize = self.chunks.iter().map(|chunk| chunk.rows.capacity()).sum();
         rows * size_of::<PodRow>() + self.chunks.capacity() * size_of::<Chunk>()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
+use schedlab_core::reclaim::Pressure;
 
 use super::conditions::ConditionTable;
 use super::followers::Followers;
@@ -66,6 +67,10 @@ pub(super) struct State {
     pub(super) keeps_execution_affinity: bool,
     /// The gate `ClearingNominatedNodeNameAfterBinding` is on: bound pods are nominated to no node.
     pub(super) clears_nomination_of_bound: bool,
+    /// When to look for names and bodies that nothing has any more.
+    pub(super) pressure: Pressure,
+    /// How many there ever were at the last look.
+    pub(super) looked_at: u64,
 }
 
 impl State {
@@ -91,6 +96,8 @@ impl State {
             nudges: 0,
             keeps_execution_affinity: false,
             clears_nomination_of_bound: true,
+            pressure: Pressure::default(),
+            looked_at: 0,
         }
     }
 
@@ -121,7 +128,7 @@ impl State {
     }
 
     pub(super) fn node_name(&self, node: NodeNameId) -> &Arc<str> {
-        &self.node_names.texts()[node.index()]
+        self.node_names.text(node.number())
     }
 
     /// A UID for a node or another object: a counter in the shape of a UUID.

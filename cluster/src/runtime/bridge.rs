@@ -1,7 +1,9 @@
-//! Between the API's ids and the scheduler's: each spec and each node name is translated once.
+//! Between the API's ids and the scheduler's: each spec and each node name is translated once, and
+//! again when the scheduler has given ids back.
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use schedlab_core::ids::{ClassId, NodeId};
 use schedlab_core::input::PodInput;
 use schedlab_core::scheduler::{PodUpdate, Scheduler};
@@ -9,14 +11,25 @@ use schedlab_core::scheduler::{PodUpdate, Scheduler};
 use super::surroundings::tell_of;
 use crate::api::{Api, EventKind, NodeNameId, PodFlags, PodRow, SpecId, WatchEvent, WatchedObject};
 
+/// Translations kept at most; beyond, all are forgotten and made anew. Bodies that differ in what
+/// scheduling does not read have one class, so the scheduler's ids alone set no limit.
+const KNOWN_MAX: usize = 1 << 16;
+
 /// Feeds watch events to a scheduler.
 #[derive(Debug, Default)]
 pub struct Bridge {
-    class_of_spec: Vec<Option<ClassId>>,
-    /// Of pods that were told to leave.
-    class_of_leaving: Vec<Option<ClassId>>,
-    node_of_name: Vec<Option<NodeId>>,
-    name_of_node: Vec<Option<NodeNameId>>,
+    /// Of the scheduler whose ids are known.
+    epoch: u64,
+    /// By body, and whether the pod was told to leave.
+    classes: FxHashMap<(SpecId, bool), ClassId>,
+    /// Pods of a template come one after the other.
+    last_class: Option<((SpecId, bool), ClassId)>,
+    /// By place in the API's table of names, as far as that is short.
+    nodes: Vec<Option<NodeId>>,
+    /// The others, after a long time of nodes that came and went.
+    far_nodes: FxHashMap<NodeNameId, NodeId>,
+    /// Holds the string, so that the store keeps the name for calls that are on their way.
+    names: Vec<Option<(NodeNameId, Arc<str>)>>,
 }
 
 impl Bridge {
@@ -29,9 +42,10 @@ impl Bridge {
                 scheduler.on_pod_removed(row.uid, now_ns)
             }
             (WatchedObject::Pod(row), _) => {
+                let Some(class) = self.class(row, api, scheduler) else { return };
                 let update = PodUpdate {
                     uid: row.uid,
-                    class: self.class(row, api, scheduler),
+                    class,
                     node: row.node.map(|name| self.node(name, api, scheduler)),
                     created_ns: row.created_ns,
                     ..PodUpdate::default()
@@ -50,28 +64,60 @@ impl Bridge {
         }
     }
 
-    fn class(&mut self, row: &PodRow, api: &dyn Api, scheduler: &mut Scheduler) -> ClassId {
-        let SpecId(spec) = row.spec;
-        if row.flags.contains(PodFlags::TERMINATING) {
-            let known = slot(&mut self.class_of_leaving, spec as usize);
-            return *known.get_or_insert_with(|| {
-                let input = PodInput::clone(&api.pod_spec(row.spec).input);
-                scheduler.compile(&Arc::new(PodInput { is_terminating: true, ..input }))
-            });
+    /// Forgets ids that may be other ones now.
+    #[inline]
+    fn keep_up(&mut self, scheduler: &Scheduler) {
+        let is_full = self.classes.len() >= KNOWN_MAX || self.far_nodes.len() >= KNOWN_MAX;
+        if self.epoch != scheduler.epoch() || is_full {
+            *self = Bridge { epoch: scheduler.epoch(), ..Bridge::default() };
         }
-        let known = slot(&mut self.class_of_spec, spec as usize);
-        *known.get_or_insert_with(|| scheduler.compile(&Arc::clone(&api.pod_spec(row.spec).input)))
+    }
+
+    /// The class of a pod; `None` when the pod went so long ago that its body is forgotten.
+    fn class(&mut self, row: &PodRow, api: &dyn Api, scheduler: &mut Scheduler) -> Option<ClassId> {
+        self.keep_up(scheduler);
+        let key = (row.spec, row.flags.contains(PodFlags::TERMINATING));
+        if let Some((known, class)) = self.last_class
+            && known == key
+        {
+            return Some(class);
+        }
+        let class = match self.classes.get(&key) {
+            Some(&class) => class,
+            None => {
+                let entry = api.pod_spec(row.spec);
+                entry.object.spec.as_ref()?;
+                let class = if key.1 {
+                    let input = PodInput::clone(&entry.input);
+                    scheduler.compile(&Arc::new(PodInput { is_terminating: true, ..input }))
+                } else {
+                    scheduler.compile(&entry.input)
+                };
+                self.classes.insert(key, class);
+                class
+            }
+        };
+        self.last_class = Some((key, class));
+        Some(class)
     }
 
     fn node(&mut self, name: NodeNameId, api: &dyn Api, scheduler: &mut Scheduler) -> NodeId {
-        let known = slot(&mut self.node_of_name, name.index());
-        *known.get_or_insert_with(|| scheduler.node_id(&api.node_name(name)))
+        self.keep_up(scheduler);
+        let mut ask = || scheduler.node_id(&api.node_name(name));
+        if name.index() >= KNOWN_MAX {
+            return *self.far_nodes.entry(name).or_insert_with(ask);
+        }
+        *slot(&mut self.nodes, name.index()).get_or_insert_with(&mut ask)
     }
 
     /// The API's id of a node the scheduler chose.
     pub fn name_of(&mut self, node: NodeId, api: &dyn Api, scheduler: &Scheduler) -> NodeNameId {
-        let known = slot(&mut self.name_of_node, node.index());
-        *known.get_or_insert_with(|| api.node_name_id(scheduler.world().node_name(node)))
+        self.keep_up(scheduler);
+        let (name, _) = slot(&mut self.names, node.index()).get_or_insert_with(|| {
+            let name = api.node_name_id(scheduler.world().node_name(node));
+            (name, api.node_name(name))
+        });
+        *name
     }
 }
 

@@ -73,7 +73,9 @@ fn with_the_gate_off_a_binding_leaves_the_nomination_and_a_bound_pod_may_get_one
         assert_eq!(nominated(&cluster), (!is_on).then(|| "n4".to_owned()), "gate {is_on}");
         let refused = "Pod \"web\" is invalid: status.nominatedNodeName: Forbidden: may not be set on pods that \
             are already bound to a node";
-        for message in [late.map_err(|error| error.message).err(), replaced.map_err(|error| error.message).err()] {
+        for message in
+            [late.map_err(|error| error.message).err(), replaced.map_err(|error| error.message).err()]
+        {
             assert_eq!(message.as_deref(), is_on.then_some(refused), "gate {is_on}");
         }
     }
