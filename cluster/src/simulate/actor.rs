@@ -117,10 +117,13 @@ impl Actor {
     pub(super) fn new(number: u8, incarnation: u32, seed: u64, setup: &Setup, api: &dyn Api) -> Actor {
         let board = SharedBoard::default();
         let mut scheduler = make_scheduler(number, seed, setup, &board, setup.mutants);
-        // The scheduler's ids and the API's are the numbers of the script.
+        // With most seeds what is no longer in use is given back nearly at every opportunity.
+        if let Some(&floor) = [0, 0, 16].get((seed % 4) as usize) {
+            scheduler.set_reclaim_floor(floor);
+        }
+        // The API's ids are the numbers of the script.
         for at in 0..NODES_MAX {
             let name = NodeNumber(at).to_string();
-            assert_eq!(scheduler.node_id(&name).index(), usize::from(at), "interned in order");
             assert_eq!(api.node_name_id(&name).index(), usize::from(at), "interned in order");
         }
         Actor {

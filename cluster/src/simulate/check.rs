@@ -2,6 +2,7 @@
 
 use schedlab_core::ids::{NodeId, PodId, PodUid};
 use schedlab_core::pods::PodState;
+use schedlab_core::world::World;
 
 use super::judge::{Placed, Rule};
 use super::run::Simulation;
@@ -13,8 +14,10 @@ pub(super) fn number_of_name(name: NodeNameId) -> u8 {
     u8::try_from(name.index()).unwrap_or(u8::MAX)
 }
 
-pub(super) fn number_of_id(id: NodeId) -> u8 {
-    u8::try_from(id.index()).unwrap_or(u8::MAX)
+/// The number of a node that a scheduler knows: its ids are given out again, its names say it.
+pub(super) fn number_of_id(world: &World, id: NodeId) -> u8 {
+    let name = world.node_name(id);
+    name.strip_prefix('n').and_then(|number| number.parse().ok()).unwrap_or(u8::MAX)
 }
 
 pub(super) fn is_leaving(row: &PodRow) -> bool {
@@ -28,11 +31,15 @@ impl Simulation<'_> {
         view.clear();
         let actor = &self.actors[at];
         view.nodes.extend_from_slice(&actor.carried.nodes);
-        let pods = actor.scheduler().world().pods();
+        let world = actor.scheduler().world();
+        let pods = world.pods();
         for row in actor.seen.pods.values().filter(|row| row.uid != but && !row.phase.is_finished()) {
             let assumed = || {
                 let known = pods.get(pods.find(row.uid)?);
-                known.node().filter(|_| known.state == PodState::Assumed).map(number_of_id)
+                known
+                    .node()
+                    .filter(|_| known.state == PodState::Assumed)
+                    .map(|node| number_of_id(world, node))
             };
             if let Some(node) = row.node.map(number_of_name).or_else(assumed) {
                 view.placed.push(Placed { shape: *self.shape_of(row), node, is_leaving: is_leaving(row) });
@@ -48,8 +55,12 @@ impl Simulation<'_> {
         if shape.port.is_none() || actor.has_shared_port {
             return;
         }
-        let pods = actor.scheduler().world().pods();
-        let node_of = |uid: PodUid| pods.find(uid).and_then(|pod| pods.get(pod).node()).map(number_of_id);
+        let world = actor.scheduler().world();
+        let pods = world.pods();
+        let node_of = |uid: PodUid| {
+            let node = pods.find(uid).and_then(|pod| pods.get(pod).node());
+            node.map(|node| number_of_id(world, node))
+        };
         let node = row.node.map(number_of_name);
         let shares = actor.seen.pods.values().any(|other| {
             let there = other.node.map(number_of_name).or_else(|| node_of(other.uid));

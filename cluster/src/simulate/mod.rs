@@ -37,6 +37,7 @@ mod script;
 pub mod seeds;
 pub mod shape;
 mod shrink;
+pub mod soak;
 mod state;
 mod trace;
 mod truth;

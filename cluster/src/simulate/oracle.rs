@@ -11,7 +11,6 @@ use super::actor::make_scheduler;
 use super::plugins::{Patience, SharedBoard};
 use super::preemption::is_plain;
 use super::run::Simulation;
-use super::scenario::{NODES_MAX, NodeNumber};
 use super::violation::Invariant;
 use crate::api::WatchedObject;
 use crate::runtime::virtual_time::VirtualScheduler;
@@ -37,16 +36,13 @@ impl Simulation<'_> {
         let board = SharedBoard::default();
         board.lock().has_claim = actor.board.lock().has_claim;
         board.lock().patience = Patience::Rejects;
-        let mut scheduler = make_scheduler(
+        let scheduler = make_scheduler(
             actor.number,
             self.scenario.seed,
             &self.scenario.setup,
             &board,
             Mutants::default(),
         );
-        for number in 0..NODES_MAX {
-            scheduler.node_id(&NodeNumber(number).to_string());
-        }
         let mut fresh = VirtualScheduler::new(scheduler);
         let now_ns = self.now_ns();
         let mut events = Vec::new();

@@ -20,8 +20,9 @@ pub(super) fn is_plain(shape: &PodShape) -> bool {
 impl Simulation<'_> {
     /// An attempt failed. A pod that is nominated by it preempts somebody there.
     pub(super) fn note_failure(&mut self, at: usize, pod: PodId) {
-        let known = *self.actors[at].scheduler().world().pods().get(pod);
-        let Some(node) = known.nominated().map(number_of_id) else { return };
+        let world = self.actors[at].scheduler().world();
+        let known = *world.pods().get(pod);
+        let Some(node) = known.nominated().map(|node| number_of_id(world, node)) else { return };
         let Some(row) = self.actors[at].seen.pods.get(&known.uid).copied() else { return };
         let priority = self.shape_of(&row).priority;
         self.look(at, known.uid);
@@ -56,10 +57,10 @@ impl Simulation<'_> {
         if shape.never_preempts || needs_others || self.actors[at].has_shared_port {
             return;
         }
-        let held: Vec<u8> = world.nominations().nodes().map(|(node, _)| number_of_id(node)).collect();
+        let held: Vec<u8> = world.nominations().nodes().map(|(node, _)| number_of_id(world, node)).collect();
+        let named = known.nominated().map(|node| number_of_id(world, node));
         self.checks.note(Invariant::NothingFitsAndWaits);
         self.look(at, known.uid);
-        let named = known.nominated().map(number_of_id);
         if named.is_some_and(|node| self.view.takes(&shape, node)) {
             return;
         }
@@ -88,7 +89,7 @@ impl Simulation<'_> {
             // A pod that was on its way there and has just given the node up may keep its nomination.
             let was_there = |uid: &PodUid| {
                 let record = self.actors[at].records.get(uid);
-                record.is_some_and(|record| record.chosen == Some(number_of_id(node)))
+                record.is_some_and(|record| record.chosen == Some(number_of_id(world, node)))
             };
             let others = world.nominations().on(node).iter();
             let lower = others.filter(|other| other.priority < priority).map(|other| other.pod);

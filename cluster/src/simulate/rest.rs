@@ -49,10 +49,11 @@ impl Simulation<'_> {
     fn check_nominations(&mut self, at: usize) {
         self.checks.note(Invariant::NominatorEqualsStatus);
         let actor = &self.actors[at];
-        let nominations = actor.scheduler().world().nominations();
+        let world = actor.scheduler().world();
+        let nominations = world.nominations();
         let (mut wrong, mut outlived) = (None, None);
         for row in self.truth.pods.values().filter(|row| self.shape_of(row).scheduler == actor.number) {
-            let held = nominations.node_of(row.uid).map(number_of_id);
+            let held = nominations.node_of(row.uid).map(|node| number_of_id(world, node));
             let said =
                 row.nominated.filter(|_| row.node.is_none() && !row.phase.is_finished()).map(number_of_name);
             let failed = actor.records.get(&row.uid).is_some_and(|record| record.patch_failed);

@@ -6,6 +6,8 @@
 //!               └──────────────── arrival, unless a fault meets it ◀───────────────────┘
 //! ```
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::framework::points::Request;
@@ -56,6 +58,9 @@ pub(super) struct Simulation<'s> {
     pub(super) agenda: Agenda<Item>,
     /// Items on the agenda that are no wakes.
     busy: usize,
+    /// Held, so that a node's id is its number as long as the run lasts.
+    #[allow(dead_code, reason = "held, not read")]
+    node_names: Vec<Arc<str>>,
     pub(super) actors: Vec<Actor>,
     pub(super) truth: Objects,
     /// Pods of the script, as they are now.
@@ -109,9 +114,10 @@ impl<'s> Simulation<'s> {
         if !scenario.setup.gates.clearing_nominated_node_name_after_binding {
             api.keep_nomination_of_bound_pods();
         }
-        for at in 0..NODES_MAX {
-            api.node_name_id(&NodeNumber(at).to_string());
-        }
+        api.set_reclaim_floor(scenario.seed % 64);
+        let node_names =
+            (0..NODES_MAX).map(|at| api.node_name(api.node_name_id(&NodeNumber(at).to_string())));
+        let node_names = node_names.collect();
         let watch = api.watch(0).expect("a new store has kept everything");
         let actors = (0..scenario.setup.schedulers)
             .map(|number| Actor::new(number, 0, scenario.seed, &scenario.setup, &api))
@@ -123,6 +129,7 @@ impl<'s> Simulation<'s> {
             watch,
             agenda: Agenda::default(),
             busy: 0,
+            node_names,
             actors,
             truth: Objects::default(),
             handles: FxHashMap::default(),

@@ -28,7 +28,8 @@ impl Simulation<'_> {
         self.actors[at].scheduler_mut().settle();
         let must = self.loads(at);
         let actor = &self.actors[at];
-        let nodes = actor.scheduler().world().nodes();
+        let world = actor.scheduler().world();
+        let nodes = world.nodes();
         let columns = nodes.columns();
         let known = actor.carried.nodes.iter().flatten().count();
         let count = nodes.node_count();
@@ -37,7 +38,7 @@ impl Simulation<'_> {
                 .fail(Invariant::SnapshotEqualsEvents, || format!("{count} nodes are known, not {known}"));
         }
         for row in 0..count {
-            let number = usize::from(number_of_id(columns.id[row]));
+            let number = usize::from(number_of_id(world, columns.id[row]));
             let is = Load {
                 cpu_milli: columns.requested_cpu_milli[row],
                 memory_bytes: columns.requested_memory_bytes[row],
@@ -59,12 +60,13 @@ impl Simulation<'_> {
     fn loads(&self, at: usize) -> [Load; NODES_MAX as usize] {
         let actor = &self.actors[at];
         let mut loads = actor.carried.loads;
-        let pods = actor.scheduler().world().pods();
+        let world = actor.scheduler().world();
+        let pods = world.pods();
         for known in pods.ids().map(|pod| pods.get(pod)).filter(|row| row.state == PodState::Assumed) {
             let seen = actor.seen.pods.get(&known.uid);
             let is_on_its_way = |row: &&PodRow| row.node.is_none() && !row.phase.is_finished();
             if let (Some(node), Some(row)) = (known.node(), seen.filter(is_on_its_way)) {
-                loads[usize::from(number_of_id(node))].add(self.shape_of(row));
+                loads[usize::from(number_of_id(world, node))].add(self.shape_of(row));
             }
         }
         loads

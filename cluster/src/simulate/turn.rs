@@ -7,6 +7,7 @@ use schedlab_core::queue::QueuePlace;
 use schedlab_core::scheduler::Step;
 
 use super::actor::Actor;
+use super::check::number_of_id;
 use super::item::Item;
 use super::run::Simulation;
 use super::trace::step_text;
@@ -53,9 +54,10 @@ impl Simulation<'_> {
         let preemptor = match step {
             Step::Idle => None,
             Step::Assumed { pod, choice } => {
-                let node = actor.scheduler().world().nodes().columns().id[choice.row];
+                let world = actor.scheduler().world();
+                let node = number_of_id(world, world.nodes().columns().id[choice.row]);
                 self.check_attempt(at, pod, first);
-                self.check_choice(at, pod, u8::try_from(node.index()).unwrap_or(u8::MAX));
+                self.check_choice(at, pod, node);
                 None
             }
             Step::NominatedMissed { pod } => {
