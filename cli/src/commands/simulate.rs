@@ -2,6 +2,7 @@
 
 #[cfg(feature = "mutants")]
 mod mutants;
+mod soak;
 #[cfg(not(feature = "mutants"))]
 mod mutants {
     //! Without the feature there is nothing to look for.
@@ -65,6 +66,11 @@ pub(crate) struct SimulateArgs {
     /// with the feature `mutants`
     #[arg(long, conflicts_with_all = ["seed", "events", "trace"])]
     mutants: bool,
+    /// Instead of seeds: a cluster in which everything comes and goes under names that never repeat, for
+    /// so many events; prints what is held at ten checkpoints, and fails if it grows
+    #[arg(long, value_name = "EVENTS", conflicts_with_all = ["seed", "events", "trace", "mutants", "json"],
+        value_parser = clap::value_parser!(u64).range(10_000..))]
+    soak: Option<u64>,
     /// Print one JSON document, and nothing else on standard output
     #[arg(long)]
     json: bool,
@@ -75,6 +81,7 @@ const EXAMPLES: &str = "Examples:
   schedlab simulate --seeds 0..100000 --faults storm
   schedlab simulate --seed 71 --faults rivals
   schedlab simulate --seed 71 --faults rivals --events 0,3-,7..9 --trace
+  schedlab simulate --soak 5000000
   cargo run --release --features mutants -- simulate --mutants
 
 Everything is drawn from the seed. A seed that fails is shrunk: events are taken out of its script for as long as
@@ -88,6 +95,9 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
     let profile = args.faults.as_deref().map(str::parse::<Profile>).transpose()?;
     if args.mutants {
         return mutants::hunt(args, profile);
+    }
+    if let Some(events) = args.soak {
+        return soak::soak(events);
     }
     keep_panics_quiet();
     if let (Some(seed), true) = (args.seed, args.events.is_some() || args.trace) {
