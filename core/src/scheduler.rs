@@ -20,6 +20,7 @@ mod events;
 mod evict;
 mod failure;
 mod gates;
+mod gauges;
 mod host;
 mod nomination;
 mod pod_events;
@@ -27,6 +28,7 @@ mod preempt;
 mod preempting;
 mod reclaim;
 mod status;
+mod timing;
 mod volumes;
 
 use std::sync::Arc;
@@ -56,16 +58,19 @@ use crate::reclaim::Pressure;
 use crate::world::World;
 
 pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
-pub use counters::{Counters, Doubling};
+pub use counters::{AttemptCounts, Counters, Doubling};
 pub use gates::{FeatureGates, GateError};
+pub use gauges::PendingCalls;
 pub use host::GateCounts;
 pub use pod_events::{EventLevel, PodEvent, PodEventNote, PodEventReason};
 pub use status::{PodCounts, Standing};
+pub use timing::{Span, Timed, label};
 pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes};
 
 use conditions::Conditions;
 use host::GateReport;
 use preempting::Preempting;
+use timing::Timing;
 
 /// What the API says about a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -270,6 +275,9 @@ pub struct Scheduler {
     pressure: Pressure,
     /// Sweeps so far.
     epoch: u64,
+    timing: Timing,
+    /// When the scheduling cycle at hand began, if its pod has a binding cycle.
+    cycle_begun_ns: u64,
     now_ns: u64,
 }
 
@@ -347,6 +355,8 @@ impl Scheduler {
             counters: Counters::default(),
             pressure: Pressure::default(),
             epoch: 0,
+            timing: Timing::default(),
+            cycle_begun_ns: 0,
             now_ns: 0,
         })
     }
@@ -453,11 +463,14 @@ impl Scheduler {
         assert!(self.bindings.is_empty(), "profiles change between binding cycles");
         self.see(now_ns);
         self.world.vocabulary.stop_pinning();
+        self.name_attempts();
         let extenders = self.engine.extenders();
         self.parts = profiles.into_iter().map(|profile| ProfileParts::of(profile, extenders)).collect();
         self.profile_of_class.clear();
         self.engine.forget_classes();
+        let incoming = self.queue.incoming().clone();
         self.queue = make_queue(&self.settings, &self.parts);
+        self.queue.set_incoming(incoming);
         self.admit_all_unplaced();
     }
 

@@ -62,6 +62,23 @@ pub struct BindingCycle {
     pub pre_binds: PluginSet,
     /// What it waits for.
     pub stage: Stage,
+    /// When its parts began.
+    pub times: CycleTimes,
+}
+
+/// When the parts of a binding cycle began, 0 for what is not under way or not timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CycleTimes {
+    /// The scheduling cycle of this attempt: always known.
+    pub begun_ns: u64,
+    /// Waiting at Permit.
+    pub permit_ns: u64,
+    /// PreBind.
+    pub pre_bind_ns: u64,
+    /// The PreBind plugin at hand.
+    pub plugin_ns: u64,
+    /// The parts are timed, not only the whole.
+    pub is_timed: bool,
 }
 
 /// A cycle and its place among all that ever began.
@@ -316,6 +333,7 @@ mod tests {
             profile: ProfileNumber(profile),
             pre_binds: PluginSet::NONE,
             stage,
+            times: CycleTimes::default(),
         }
     }
 

@@ -254,6 +254,12 @@ impl Dispatcher {
         self.calls.get(id).is_some_and(|call| !call.is_out)
     }
 
+    /// Calls that wait in line.
+    pub(crate) fn waiting_calls(&self) -> impl Iterator<Item = &ApiCall> + '_ {
+        let waiting = self.lanes.values().filter_map(|lane| lane.waiting);
+        waiting.filter_map(|id| self.calls.get(id)).map(|call| &call.call)
+    }
+
     /// Whether a condition of a pod is on the books: to be written, or being written.
     #[must_use]
     pub(crate) fn has_condition_of(&self, pod: PodUid) -> bool {

@@ -14,5 +14,5 @@ mod call_table;
 pub mod cycle;
 pub mod dispatcher;
 
-pub use cycle::{BindingCycle, Bindings, Stage};
+pub use cycle::{BindingCycle, Bindings, CycleTimes, Stage};
 pub use dispatcher::{CallCounts, CallFailure, CallId, DispatchMode, Dispatcher, Finished, OutgoingCall};

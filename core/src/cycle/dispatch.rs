@@ -91,10 +91,6 @@ impl Dispatch {
         self.times.as_deref()
     }
 
-    pub(crate) fn shared_times(&self) -> Option<Arc<PluginTimes>> {
-        self.times.clone()
-    }
-
     /// Whether plugins are timed from now on.
     #[inline]
     pub(crate) fn set_timed(&mut self, is_timed: bool) {

@@ -224,10 +224,6 @@ impl Engine {
         self.dispatch.times()
     }
 
-    pub(crate) fn shared_plugin_times(&self) -> Option<Arc<PluginTimes>> {
-        self.dispatch.shared_times()
-    }
-
     /// Bytes held by class entries.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

@@ -45,6 +45,25 @@ impl ExtensionPoint {
         ExtensionPoint::PostBind,
     ];
 
+    /// Upstream's value of the metric label `extension_point`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            ExtensionPoint::PreEnqueue => "PreEnqueue",
+            ExtensionPoint::QueueSort => "QueueSort",
+            ExtensionPoint::PreFilter => "PreFilter",
+            ExtensionPoint::Filter => "Filter",
+            ExtensionPoint::PostFilter => "PostFilter",
+            ExtensionPoint::PreScore => "PreScore",
+            ExtensionPoint::Score => "Score",
+            ExtensionPoint::Reserve => "Reserve",
+            ExtensionPoint::Permit => "Permit",
+            ExtensionPoint::PreBind => "PreBind",
+            ExtensionPoint::Bind => "Bind",
+            ExtensionPoint::PostBind => "PostBind",
+        }
+    }
+
     /// The field of `plugins` in a configuration file.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -21,8 +21,8 @@ use crate::reclaim::Marks;
 
 use super::active::ActiveQueue;
 use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
-use super::entry::{Entry, QueuePlace, QueuedPod};
-use super::event::{Event, PodFacts, UNSCHEDULED_POD_ADD, WILDCARD};
+use super::entry::{Entry, ProfileNumber, QueuePlace, QueuedPod};
+use super::event::{ClusterEvent, Event, PodFacts, UNSCHEDULED_POD_ADD, WILDCARD};
 use super::in_flight::InFlight;
 use super::incoming::{Cause, Incoming};
 use super::interest::Interest;
@@ -188,6 +188,11 @@ impl SchedulingQueue {
         &self.incoming
     }
 
+    /// Counts on from these.
+    pub(crate) fn set_incoming(&mut self, incoming: Incoming) {
+        self.incoming = incoming;
+    }
+
     /// Where a pod is.
     #[must_use]
     pub fn place(&self, pod: PodId) -> QueuePlace {
@@ -230,6 +235,22 @@ impl SchedulingQueue {
     #[must_use]
     pub fn kept_event_count(&self) -> usize {
         self.in_flight.event_count()
+    }
+
+    /// What happened while pods are in flight, oldest first.
+    pub fn kept_events(&self) -> impl Iterator<Item = ClusterEvent> + '_ {
+        self.in_flight.events().map(|event| event.what)
+    }
+
+    /// Of every pod that waits in the queue and that plugins rejected or hold back: its profile and
+    /// those plugins.
+    pub fn rejected(&self) -> impl Iterator<Item = (ProfileNumber, PluginSet)> + '_ {
+        let waits = |entry: &&Entry| !matches!(entry.place, QueuePlace::Out | QueuePlace::InFlight);
+        let plugins = |entry: &Entry| {
+            let gate = entry.gate().map_or(PluginSet::NONE, PluginSet::one);
+            (entry.profile, entry.rejectors().union(gate))
+        };
+        (0..self.entries.len()).map(|at| &self.entries[at]).filter(waits).map(plugins).filter(|(_, plugins)| !plugins.is_empty())
     }
 
     /// Adds a pod that is not in the queue.

@@ -30,13 +30,21 @@ impl Scheduler {
         let profile = self.profile_of(class).expect("a queued pod is one that a profile takes");
         let parts = &self.parts[usize::from(profile.0)];
         let row = self.world.pods().get(pod);
+        // The attempt may end long after this cycle. Plain pods are bound by the round that tries them,
+        // which knows when it began, and need no look at the clock.
+        let may_wait = !parts.is_plain || self.tracks_plain_pods || !self.world.class(class).volumes.claims.is_empty();
+        let begun_ns = if may_wait { self.timing.now_ns() } else { None };
+        self.cycle_begun_ns = begun_ns.unwrap_or(self.now_ns);
         let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };
         let decision = self.engine.decide(&mut self.world, &parts.profile, pending, probe);
         let step = match decision {
             Decision::Chosen(choice) => self.assume(pod, profile, choice),
             Decision::Unschedulable(diagnosis) => {
                 self.no_node_fits(pod, profile, &diagnosis);
-                Step::Unschedulable { pod }
+                match diagnosis.error {
+                    None => Step::Unschedulable { pod },
+                    Some(_) => Step::Failed { pod },
+                }
             }
             Decision::NominatedMissed => {
                 self.start_afresh(pod);
@@ -79,7 +87,6 @@ impl Scheduler {
         self.world.reserve_volumes(uid, self.world.pods().get(pod).class, choice.row);
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);
-        self.counters.pod_attempts.observe(u64::from(self.queue.attempts(pod)));
         let parts = &self.parts[usize::from(profile.0)];
         let is_plain = parts.is_plain && !self.tracks_plain_pods && self.world.volumes_of(uid).is_none();
         if !is_plain || self.dispatcher.has_calls_of(uid) {
@@ -134,7 +141,7 @@ impl Scheduler {
         }
         let PostFiltered { nomination, words } = match diagnosis.node_count {
             0 => PostFiltered { nomination: Nomination::Clear, words: PostFilterWords::None },
-            _ => self.post_filter(pod, profile, diagnosis),
+            _ => self.timed_post_filter(pod, profile, diagnosis),
         };
         let condition = self.conditions.of(diagnosis, &words, &self.world);
         let profile = &self.parts[usize::from(profile.0)].profile;

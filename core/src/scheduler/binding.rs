@@ -5,8 +5,9 @@
 
 use super::conditions::UNSURE;
 use super::host::plugin_number;
+use super::timing::{Timed, label, refusal_label};
 use super::{Announce, ApiCall, Scheduler, StatusPatch, Step};
-use crate::binding::{BindingCycle, CallFailure, CallId, DispatchMode, Stage};
+use crate::binding::{BindingCycle, CallFailure, CallId, CycleTimes, DispatchMode, Stage};
 use crate::cycle::engine::Choice;
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::permit::PERMIT_TIMEOUT_NS_MAX;
@@ -26,6 +27,18 @@ use crate::world::World;
 /// Who refused, and why.
 type Refused = (PluginNumber, Refusal);
 
+/// Upstream's values of the label `extension_point` that are no lists of plugins.
+const UNRESERVE: &str = "Unreserve";
+const PRE_FLIGHT: &str = "PreBindPreFlight";
+
+/// Upstream's name of an answer.
+fn status_of<T>(answer: &Result<T, Refused>) -> &'static str {
+    match answer {
+        Ok(_) => label::SUCCESS,
+        Err((_, refusal)) => refusal_label(refusal.code),
+    }
+}
+
 impl Scheduler {
     /// A node was chosen and the pod assumed on it. Reserve and Permit belong to the scheduling
     /// cycle; what follows waits for answers.
@@ -36,11 +49,26 @@ impl Scheduler {
         profile: ProfileNumber,
         choice: Choice,
     ) -> Step {
-        let permits = self.reserve(pod, node, profile).and_then(|()| self.permit(pod, node, profile));
+        let is_timed = self.timing.start_cycle().is_some();
+        let mut times = CycleTimes { begun_ns: self.cycle_begun_ns, is_timed, ..CycleTimes::default() };
+        let reserved = self.timed_point(ExtensionPoint::Reserve, profile, is_timed, |scheduler| {
+            let answer = scheduler.reserve(pod, node, profile);
+            (status_of(&answer), answer)
+        });
+        let permits = reserved.and_then(|()| {
+            self.timed_point(ExtensionPoint::Permit, profile, is_timed, |scheduler| {
+                let answer = scheduler.permit(pod, node, profile);
+                let status = match &answer {
+                    Ok(held) if !held.is_empty() => label::WAIT,
+                    other => status_of(other),
+                };
+                (status, answer)
+            })
+        });
         let permits = match permits {
             Ok(permits) => permits,
             Err((plugin, refusal)) => {
-                self.unreserve(pod, node, profile);
+                self.timed_unreserve(pod, node, profile, is_timed);
                 self.forget(pod);
                 self.refuse(pod, plugin, &refusal);
                 let is_error = refusal.code == RefusalCode::Error;
@@ -50,6 +78,9 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         let (uid, class) = (row.uid, row.class);
         let pre_binds = PluginSet::NONE;
+        if !permits.is_empty() {
+            times.permit_ns = self.timing.start_if(is_timed).unwrap_or(0);
+        }
         self.bindings.insert(BindingCycle {
             uid,
             pod,
@@ -59,11 +90,16 @@ impl Scheduler {
             profile,
             pre_binds,
             stage: Stage::Permit,
+            times,
         });
         if !permits.is_empty() {
             self.bindings.wait(uid, permits);
         }
-        match self.pre_flight(pod, node, profile) {
+        let start_ns = self.timing.start_if(is_timed && self.asks_pre_flight(profile));
+        let flight = self.pre_flight(pod, node, profile);
+        let status = status_of(&flight);
+        self.timing.end(start_ns, Timed::Point { point: PRE_FLIGHT, status, profile });
+        match flight {
             Ok(pre_binds) => {
                 if let Some(cycle) = self.bindings.get_mut(uid) {
                     cycle.pre_binds = pre_binds;
@@ -83,6 +119,34 @@ impl Scheduler {
         let Scheduler { world, parts, bindings, requests, now_ns, .. } = self;
         let mut handle = Handle::new(world, *now_ns, bindings.waiting(), requests);
         work(&parts[usize::from(profile.0)].profile, &mut handle, world)
+    }
+
+    /// Asks the plugins of an extension point and notes how long they take, if there are any.
+    fn timed_point<R>(
+        &mut self,
+        point: ExtensionPoint,
+        profile: ProfileNumber,
+        is_timed: bool,
+        work: impl FnOnce(&mut Scheduler) -> (&'static str, R),
+    ) -> R {
+        let has_plugins = !self.parts[usize::from(profile.0)].profile.at(point).is_empty();
+        let start_ns = self.timing.start_if(is_timed && has_plugins);
+        let (status, answer) = work(self);
+        self.timing.end(start_ns, Timed::Point { point: point.label(), status, profile });
+        answer
+    }
+
+    fn timed_unreserve(&mut self, pod: PodId, node: NodeId, profile: ProfileNumber, is_timed: bool) {
+        let has_plugins = !self.parts[usize::from(profile.0)].profile.at(ExtensionPoint::Reserve).is_empty();
+        let start_ns = self.timing.start_if(is_timed && has_plugins);
+        self.unreserve(pod, node, profile);
+        self.timing.end(start_ns, Timed::Point { point: UNRESERVE, status: label::SUCCESS, profile });
+    }
+
+    /// PreBind plugins say beforehand whether they have something to do.
+    fn asks_pre_flight(&self, profile: ProfileNumber) -> bool {
+        self.settings.gates.nominated_node_name_for_expectation
+            && !self.parts[usize::from(profile.0)].profile.at(ExtensionPoint::PreBind).is_empty()
     }
 
     fn reserve(&mut self, pod: PodId, node: NodeId, profile: ProfileNumber) -> Result<(), Refused> {
@@ -182,6 +246,10 @@ impl Scheduler {
         }
         let Some(cycle) = self.bindings.get_mut(uid) else { return };
         let (pod, left) = (cycle.pod, cycle.left.take());
+        let permit_ns = Some(std::mem::take(&mut cycle.times.permit_ns)).filter(|&began_ns| began_ns != 0);
+        let has_pre_bind = cycle.times.is_timed && !cycle.pre_binds.is_empty();
+        cycle.times.pre_bind_ns = self.timing.start_if(has_pre_bind).unwrap_or(0);
+        self.timing.end(permit_ns, Timed::PermitWait { result: label::SUCCESS });
         // From here on no event can help or harm: either the pod is bound, or it failed.
         self.queue.done(pod);
         self.leave_room(pod, left);
@@ -191,6 +259,7 @@ impl Scheduler {
     /// Asks the PreBind plugins from `at` on, the first of them with news.
     fn pre_bind(&mut self, uid: PodUid, mut at: usize, mut progress: PreBindProgress) {
         let Some(cycle) = self.bindings.get(uid).cloned() else { return };
+        let mut plugin_ns = Some(cycle.times.plugin_ns).filter(|&began_ns| began_ns != 0);
         loop {
             let list = self.parts[usize::from(cycle.profile.0)].profile.at(ExtensionPoint::PreBind);
             let Some(&plugin) = list.get(at) else { return self.bind(&cycle) };
@@ -198,12 +267,19 @@ impl Scheduler {
                 at += 1;
                 continue;
             }
+            if progress == PreBindProgress::Begin {
+                plugin_ns = self.timing.start_if(cycle.times.is_timed);
+            }
+            let name = self.parts[usize::from(cycle.profile.0)].profile.name(plugin);
+            let point = ExtensionPoint::PreBind.label();
+            let ended = |status| Timed::Plugin { plugin: name, point, status };
             let step = self.with_handle(cycle.profile, |profile, handle, world| {
                 let plugin = profile.plugins()[plugin].as_pre_bind().expect("a plugin of the PreBind list");
                 plugin.pre_bind(handle, PodRef::of(world, cycle.pod), cycle.node, &progress)
             });
             match step {
                 PreBindStep::Done => {
+                    self.timing.end(plugin_ns, ended(label::SUCCESS));
                     at += 1;
                     progress = PreBindProgress::Begin;
                 }
@@ -212,21 +288,42 @@ impl Scheduler {
                         calls.into_iter().filter_map(|call| self.dispatcher.enqueue(call)).collect();
                     if !left.is_empty() {
                         left.iter().for_each(|&call| self.bindings.expect_answer(call, uid));
+                        self.note_pre_bind_plugin(uid, plugin_ns);
                         return self.set_stage(uid, Stage::PreBindCalls { at, left, failed: None });
                     }
                     progress = PreBindProgress::Performed;
                 }
                 PreBindStep::Wait { deadline_ns } => {
+                    self.note_pre_bind_plugin(uid, plugin_ns);
                     return self.set_stage(uid, Stage::PreBindWait { at, deadline_ns });
                 }
                 PreBindStep::Refuse(refusal) => {
+                    self.timing.end(plugin_ns, ended(refusal_label(refusal.code)));
                     return self.fail_binding(uid, plugin_number(plugin), &refusal);
                 }
             }
         }
     }
 
+    /// When the PreBind plugin began that now waits.
+    fn note_pre_bind_plugin(&mut self, uid: PodUid, began_ns: Option<u64>) {
+        if let Some(cycle) = self.bindings.get_mut(uid) {
+            cycle.times.plugin_ns = began_ns.unwrap_or(0);
+        }
+    }
+
+    /// PreBind is over: all of its plugins together are upstream's extension point.
+    fn end_pre_bind(&mut self, cycle: &BindingCycle, status: &'static str) {
+        let began_ns = Some(cycle.times.pre_bind_ns).filter(|&began_ns| began_ns != 0);
+        let point = ExtensionPoint::PreBind.label();
+        self.timing.end(began_ns, Timed::Point { point, status, profile: cycle.profile });
+    }
+
     fn bind(&mut self, cycle: &BindingCycle) {
+        self.end_pre_bind(cycle, label::SUCCESS);
+        if let Some(stored) = self.bindings.get_mut(cycle.uid) {
+            stored.times.pre_bind_ns = 0;
+        }
         match self.ask_binders(cycle.pod, cycle.node, cycle.profile) {
             Err((plugin, refusal)) => self.fail_binding(cycle.uid, plugin, &refusal),
             Ok(call) => {
@@ -257,6 +354,9 @@ impl Scheduler {
         let Some(finished) = self.dispatcher.on_answer(id, result, self.now_ns) else { return };
         if let (Err(_), ApiCall::PatchStatus(patch)) = (&finished.result, &finished.call) {
             self.on_patch_failed(patch);
+        }
+        if let (Err(_), ApiCall::BindVolumes(_)) = (&finished.result, &finished.call) {
+            self.counters.volume_binding_errors += 1;
         }
         if let Some(uid) = self.bindings.take_owner(id) {
             self.go_on(uid, id, finished.result);
@@ -294,11 +394,14 @@ impl Scheduler {
     /// The API took the binding; the watch will confirm it.
     fn bound(&mut self, uid: PodUid) {
         let Some(cycle) = self.bindings.remove(uid) else { return };
-        self.with_handle(cycle.profile, |profile, handle, world| {
-            for plugin in profile.plugins_at(ExtensionPoint::PostBind) {
-                let plugin = plugin.as_post_bind().expect("a plugin of the PostBind list");
-                plugin.post_bind(handle, PodRef::of(world, cycle.pod), cycle.node);
-            }
+        self.timed_point(ExtensionPoint::PostBind, cycle.profile, cycle.times.is_timed, |scheduler| {
+            scheduler.with_handle(cycle.profile, |profile, handle, world| {
+                for plugin in profile.plugins_at(ExtensionPoint::PostBind) {
+                    let plugin = plugin.as_post_bind().expect("a plugin of the PostBind list");
+                    plugin.post_bind(handle, PodRef::of(world, cycle.pod), cycle.node);
+                }
+            });
+            (label::SUCCESS, ())
         });
     }
 
@@ -329,11 +432,19 @@ impl Scheduler {
     /// because it would only be rejected again.
     fn fail_binding(&mut self, uid: PodUid, plugin: PluginNumber, refusal: &Refusal) {
         let Some(cycle) = self.bindings.remove(uid) else { return };
-        self.unreserve(cycle.pod, cycle.node, cycle.profile);
+        let status = refusal_label(refusal.code);
+        self.end_pre_bind(&cycle, status);
+        let permit_ns = Some(cycle.times.permit_ns).filter(|&began_ns| began_ns != 0);
+        self.timing.end(permit_ns, Timed::PermitWait { result: status });
+        self.timed_unreserve(cycle.pod, cycle.node, cycle.profile, cycle.times.is_timed);
         if self.world.pods().get(cycle.pod).state != PodState::Assumed {
             // The watch knew better.
             return;
         }
+        let is_error = refusal.code == RefusalCode::Error;
+        // Whole attempts are timed whenever timing is on: a binding that fails is rare.
+        let failed = Timed::FailedAttempt { is_error, profile: cycle.profile };
+        self.timing.end(self.timing.start_if(true).map(|_| cycle.times.begun_ns), failed);
         let before = self.facts(cycle.pod);
         self.forget(cycle.pod);
         let event = Event::pod(ASSIGNED_POD_DELETE, Some(before), None);

@@ -3,8 +3,11 @@
 //! Upstream: metrics/metrics.go. Counting is additions to fields that are in the cache anyway; what
 //! needs a clock is measured outside.
 
+use std::collections::BTreeMap;
+
 use super::Scheduler;
-use crate::cycle::plugin_times::PluginTime;
+use crate::ids::PodId;
+use crate::queue::ProfileNumber;
 
 /// Values in buckets whose upper bounds are 1, 2, 4, ... as upstream's `ExponentialBuckets(1, 2, N)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +49,42 @@ impl<const N: usize> Doubling<N> {
     }
 }
 
-/// Counts since the scheduler was made.
+/// Attempts of one profile, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Attempts whose pod the API says is on the chosen node.
+pub struct AttemptCounts {
+    /// The API says that the pod is on the chosen node.
     pub scheduled: u64,
-    /// Attempts that ended with a rejection.
+    /// With a rejection.
     pub unschedulable: u64,
-    /// Attempts that ended with an error.
+    /// With an error.
     pub errors: u64,
-    /// Attempts that the pods took that got a node.
-    /// Differs: upstream counts when the binding has succeeded; here the pod's attempts are known
-    /// when its node is chosen, and a binding that then fails is counted as another attempt.
+}
+
+impl AttemptCounts {
+    fn add(&mut self, other: &AttemptCounts) {
+        self.scheduled += other.scheduled;
+        self.unschedulable += other.unschedulable;
+        self.errors += other.errors;
+    }
+}
+
+/// Counts since the scheduler was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// By profile number.
+    attempts: Vec<AttemptCounts>,
+    /// Of profiles before the last change of configuration, by name.
+    earlier: BTreeMap<String, AttemptCounts>,
+    /// Attempts that the pods took that the API says are on a node.
     pub pod_attempts: Doubling<5>,
+    /// Pods that got a node although no event had brought them back: they had waited too long.
+    pub scheduled_after_flush: u64,
+    /// Writes for a pod's volumes that the API refused for good.
+    pub volume_binding_errors: u64,
+    /// Preemptions whose victims were let go beside the loop, and those of them in which a call failed.
+    pub async_preemptions: u64,
+    /// See [`Counters::async_preemptions`].
+    pub async_preemption_errors: u64,
     /// Times that preemption was asked.
     pub preemption_attempts: u64,
     /// Victims of a preemption.
@@ -66,33 +92,55 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Adds what another scheduler counted.
-    pub fn add(&mut self, other: &Counters) {
-        self.scheduled += other.scheduled;
-        self.unschedulable += other.unschedulable;
-        self.errors += other.errors;
-        self.pod_attempts.add(&other.pod_attempts);
-        self.preemption_attempts += other.preemption_attempts;
-        self.preemption_victims.add(&other.preemption_victims);
+    fn attempts_of(&mut self, profile: ProfileNumber) -> &mut AttemptCounts {
+        let at = usize::from(profile.0);
+        if self.attempts.len() <= at {
+            self.attempts.resize(at + 1, AttemptCounts::default());
+        }
+        &mut self.attempts[at]
     }
 }
 
 impl Scheduler {
     /// What was counted so far.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        self.counters
+    pub fn counters(&self) -> &Counters {
+        &self.counters
     }
 
-    /// Notes, by this clock, how long plugins take in the cycles whose probe asks for it.
-    pub fn time_plugins(&mut self, now_ns: fn() -> u64) {
-        self.engine.time_plugins(now_ns);
-    }
-
-    /// How long plugins of the first profile took.
+    /// Attempts so far by the name of the profile, also of profiles that a change of configuration
+    /// took away.
     #[must_use]
-    pub fn plugin_times(&self) -> Vec<PluginTime> {
-        self.engine.plugin_times().map_or_else(Vec::new, |times| times.of(self.profile()))
+    pub fn attempts_by_profile(&self) -> BTreeMap<String, AttemptCounts> {
+        let mut all = self.counters.earlier.clone();
+        for (counts, profile) in self.counters.attempts.iter().zip(self.profiles()) {
+            all.entry(profile.scheduler_name.clone()).or_default().add(counts);
+        }
+        all
+    }
+
+    /// Numbers of profiles are about to mean other ones.
+    pub(super) fn name_attempts(&mut self) {
+        self.counters.earlier = self.attempts_by_profile();
+        self.counters.attempts.clear();
+    }
+
+    /// The counts of a pod's profile.
+    #[inline]
+    pub(super) fn attempt_counts(&mut self, pod: PodId) -> &mut AttemptCounts {
+        let class = self.world.pods().get(pod).class;
+        // A pod without a profile was ours when it was tried.
+        let profile = self.profile_of(class).unwrap_or_default();
+        self.counters.attempts_of(profile)
+    }
+
+    /// The API says that a pod is where we put it.
+    /// Upstream: schedule_one.go `bindingCycle`, where the binding has succeeded.
+    #[inline]
+    pub(super) fn count_scheduled(&mut self, pod: PodId) {
+        self.attempt_counts(pod).scheduled += 1;
+        self.counters.pod_attempts.observe(u64::from(self.queue.attempts(pod)));
+        self.counters.scheduled_after_flush += u64::from(self.queue.was_flushed(pod));
     }
 }
 

@@ -216,7 +216,7 @@ impl Scheduler {
     /// The API says that a pod is where we put it.
     fn confirm(&mut self, pod: PodId) {
         self.move_to(pod, PodState::Bound);
-        self.counters.scheduled += 1;
+        self.count_scheduled(pod);
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
         self.world.forget_volumes(uid);

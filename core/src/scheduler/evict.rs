@@ -11,6 +11,7 @@
 //! Upstream: framework/preemption/executor.go.
 
 use super::preempting::{Answered, is_staying};
+use super::timing::Timed;
 use super::{ApiCall, Scheduler};
 use crate::binding::{CallFailure, CallId};
 use crate::framework::points::Request;
@@ -51,7 +52,7 @@ impl Scheduler {
     /// Lets the victims go while the loop goes on.
     fn evict_beside(&mut self, preemptor: PodUid, victims: &[PodUid]) {
         let Some((&last, others)) = victims.split_last() else { return };
-        self.preempting.begin(preemptor, last);
+        self.preempting.begin(preemptor, last, self.timing.now_ns().unwrap_or(self.now_ns));
         for &victim in others {
             if let Eviction::Called(call) = self.evict(victim) {
                 self.preempting.expect(call, preemptor);
@@ -74,7 +75,10 @@ impl Scheduler {
             }
             // Either there will be no event of its end, or it came while PreEnqueue held the
             // preemptor back.
-            Eviction::InMemory | Eviction::Gone => self.try_again(preemptor),
+            Eviction::InMemory | Eviction::Gone => {
+                self.count_async_preemption(preemptor, Ok(()));
+                self.try_again(preemptor);
+            }
         }
     }
 
@@ -103,7 +107,13 @@ impl Scheduler {
             self.world.pods_mut().get_mut(pod).is_preempted = false;
         }
         let is_silent = self.settings.mutants.has(Mutant::RedundantPreemption);
-        match self.preempting.answer(call, is_failure) {
+        let answered = self.preempting.answer(call, is_failure);
+        match answered {
+            Answered::Over { preemptor } => self.count_async_preemption(preemptor, Ok(())),
+            Answered::Failed { preemptor } => self.count_async_preemption(preemptor, Err(())),
+            Answered::OthersAsked { .. } | Answered::Nothing => {}
+        }
+        match answered {
             Answered::Nothing => {}
             Answered::OthersAsked { preemptor } => self.evict_last(preemptor),
             Answered::Failed { preemptor } => self.try_again(preemptor),
@@ -140,6 +150,16 @@ impl Scheduler {
                 self.requests.push(Request::Activate { pod: preemptor });
             }
         }
+    }
+
+    /// All victims were asked to go. Without `SchedulerAsyncPreemption` no preemption is under way that
+    /// could be over. Upstream: metrics `preemption_goroutines_*`.
+    fn count_async_preemption(&mut self, preemptor: PodUid, result: Result<(), ()>) {
+        let Some(begun_ns) = self.preempting.begun_ns(preemptor) else { return };
+        self.counters.async_preemptions += 1;
+        self.counters.async_preemption_errors += u64::from(result.is_err());
+        let start_ns = self.timing.start_if(true).map(|_| begun_ns);
+        self.timing.end(start_ns, Timed::AsyncPreemption { is_success: result.is_ok() });
     }
 
     fn is_on_a_node(&self, pod: PodId) -> bool {

@@ -30,10 +30,11 @@ impl Scheduler {
     pub(super) fn fail(&mut self, pod: PodId, failure: Failure) {
         let now_ns = self.now_ns;
         let plugins = (failure.unschedulable, failure.pending);
+        let counts = self.attempt_counts(pod);
         if plugins.0.is_empty() && plugins.1.is_empty() {
-            self.counters.errors += 1;
+            counts.errors += 1;
         } else {
-            self.counters.unschedulable += 1;
+            counts.unschedulable += 1;
         }
         self.with_queue(|queue, host| queue.reject(pod, plugins, now_ns, host));
         let row = *self.world.pods().get(pod);

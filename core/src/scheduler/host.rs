@@ -12,6 +12,7 @@ use crate::world::World;
 
 use super::conditions::{NO_CONDITION, UNSURE};
 use super::preempting::Preempting;
+use super::timing::{Timed, Timing, label};
 use super::{ConditionReason, PodEvent, PodEventNote, PodEventReason, ProfileParts, Scheduler};
 
 /// PreEnqueue was asked, and the pod's status may have to say so.
@@ -52,10 +53,37 @@ pub(super) struct Host<'a> {
     mutants: Mutants,
     /// `None` when nobody wants to know (KEP-5501 is off).
     reports: Option<&'a mut Vec<GateReport>>,
+    timing: &'a mut Timing,
 }
 
 impl QueueHost for Host<'_> {
     fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber> {
+        let start_ns = self.timing.start_call();
+        let gate = self.ask_pre_enqueue(pod, first);
+        // Upstream's label says Success also of a pod that is held back: scheduling_queue.go
+        // `runPreEnqueuePluginsForPod` looks at a status that its loop shadows.
+        let (point, status) = (ExtensionPoint::PreEnqueue.label(), label::SUCCESS);
+        self.timing.end(start_ns, Timed::Point { point, status, profile: pod.profile });
+        gate
+    }
+
+    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
+        let start_ns = self.timing.start_call();
+        let helps = self.ask_hint(plugin, pod, event);
+        if start_ns.is_some() {
+            let profile = &self.parts[usize::from(pod.profile.0)].profile;
+            // Extenders have a number beyond all plugins.
+            let known = profile.plugins().get(usize::from(plugin.0));
+            let plugin = known.map_or(crate::framework::extend::EXTENDER_NAME, |plugin| plugin.name());
+            let hint = if helps { label::QUEUE } else { label::QUEUE_SKIP };
+            self.timing.end(start_ns, Timed::Hint { plugin, event: event.what, hint });
+        }
+        helps
+    }
+}
+
+impl Host<'_> {
+    fn ask_pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber> {
         let profile = &self.parts[usize::from(pod.profile.0)].profile;
         let class = self.world.class(pod.class);
         let holds_back = |at: usize| {
@@ -89,7 +117,7 @@ impl QueueHost for Host<'_> {
         gate
     }
 
-    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
+    fn ask_hint(&self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
         if self.mutants.has(Mutant::ForgottenEvent) {
             let profile = &self.parts[usize::from(pod.profile.0)].profile;
             if profile.plugins()[usize::from(plugin.0)].name() == "NodeUnschedulable" {
@@ -98,9 +126,7 @@ impl QueueHost for Host<'_> {
         }
         self.parts[usize::from(pod.profile.0)].hints.hint(self.world, plugin, pod, event)
     }
-}
 
-impl Host<'_> {
     fn holds_back_preemptor(&self, pod: &QueuedPod) -> bool {
         self.preempting.holds_back(pod.uid, self.world) && !self.mutants.has(Mutant::SecondPreemption)
     }
@@ -114,10 +140,10 @@ pub(super) fn plugin_number(at: usize) -> PluginNumber {
 impl Scheduler {
     /// Lets the queue work with the plugins at hand.
     pub(super) fn with_queue<R>(&mut self, work: impl FnOnce(&mut SchedulingQueue, &mut Host<'_>) -> R) -> R {
-        let Scheduler { queue, world, parts, preempting, gate_reports, settings, .. } = self;
+        let Scheduler { queue, world, parts, preempting, gate_reports, settings, timing, .. } = self;
         let reports = settings.gates.scheduler_pre_enqueue_pod_status.then_some(gate_reports);
         let mutants = settings.mutants;
-        let answer = work(queue, &mut Host { world, parts, preempting, mutants, reports });
+        let answer = work(queue, &mut Host { world, parts, preempting, mutants, reports, timing });
         if !self.gate_reports.is_empty() {
             self.tell_of_gates();
         }

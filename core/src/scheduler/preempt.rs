@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::timing::{Timed, verdict_label};
 use super::{ApiCall, PodEventNote, PodEventReason, Scheduler, StatusPatch};
 use crate::cycle::engine::Pending;
 use crate::framework::diagnosis::Diagnosis;
@@ -27,6 +28,13 @@ pub(super) struct PostFiltered {
     pub words: PostFilterWords,
 }
 
+/// That PostFilter plugins were asked, and how that ended.
+struct Asked {
+    verdict: PostFilterVerdict,
+    /// There is one plugin only, and its time is that of all.
+    only: Option<&'static str>,
+}
+
 /// What is added to the message of a pod's condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PostFilterWords {
@@ -49,27 +57,51 @@ impl NodeCodes for Helpable {
 }
 
 impl Scheduler {
-    /// Asks the profile's PostFilter plugins, one after the other, until one has helped or says that
-    /// nothing can.
-    ///
-    /// Upstream: framework/runtime/framework.go `RunPostFilterPlugins`. Without plugins the pod loses
-    /// its nomination.
-    pub(super) fn post_filter(
+    /// [`Scheduler::post_filter`], with a look at the clock before and after.
+    pub(super) fn timed_post_filter(
         &mut self,
         pod: PodId,
         profile: ProfileNumber,
         diagnosis: &Diagnosis,
     ) -> PostFiltered {
+        let start_ns = self.timing.start_cycle();
+        let (asked, outcome) = self.post_filter(pod, profile, diagnosis);
+        if let (Some(asked), Some(start_ns), Some(now_ns)) =
+            (asked, start_ns, self.timing.now_ns().filter(|_| start_ns.is_some()))
+        {
+            let (point, status) = (ExtensionPoint::PostFilter.label(), verdict_label(asked.verdict));
+            let elapsed_ns = now_ns.saturating_sub(start_ns);
+            self.timing.note(Timed::Point { point, status, profile }, elapsed_ns);
+            if let Some(plugin) = asked.only {
+                self.timing.note(Timed::Plugin { plugin, point, status }, elapsed_ns);
+            }
+        }
+        outcome
+    }
+
+    /// Asks the profile's PostFilter plugins, one after the other, until one has helped or says that
+    /// nothing can.
+    ///
+    /// Upstream: framework/runtime/framework.go `RunPostFilterPlugins`. Without plugins the pod loses
+    /// its nomination.
+    fn post_filter(
+        &mut self,
+        pod: PodId,
+        profile: ProfileNumber,
+        diagnosis: &Diagnosis,
+    ) -> (Option<Asked>, PostFiltered) {
         let plugins = &self.parts[usize::from(profile.0)].profile;
         match plugins.at(ExtensionPoint::PostFilter) {
-            [] => PostFiltered { nomination: Nomination::Clear, words: PostFilterWords::None },
+            [] => (None, PostFiltered { nomination: Nomination::Clear, words: PostFilterWords::None }),
             &[only] if let Some(args) = plugins.plugins()[only].preemption() => {
-                let (_, outcome) = self.preempt(pod, profile, (args, diagnosis));
-                outcome
+                let name = plugins.name(only);
+                let (verdict, outcome) = self.preempt(pod, profile, (args, diagnosis));
+                (Some(Asked { verdict, only: Some(name) }), outcome)
             }
             several => {
                 let several = several.to_vec();
-                self.ask_post_filters(pod, profile, (&several, diagnosis))
+                let (verdict, outcome) = self.ask_post_filters(pod, profile, (&several, diagnosis));
+                (Some(Asked { verdict, only: None }), outcome)
             }
         }
     }
@@ -81,11 +113,15 @@ impl Scheduler {
         pod: PodId,
         profile: ProfileNumber,
         (plugins, diagnosis): (&[usize], &Diagnosis),
-    ) -> PostFiltered {
+    ) -> (PostFilterVerdict, PostFiltered) {
         let mut nomination = Nomination::Keep;
         let mut texts: Vec<String> = Vec::new();
         for &at in plugins {
+            let start_ns = self.timing.start_cycle();
             let (verdict, outcome) = self.ask_post_filter(pod, profile, (at, diagnosis));
+            let plugin = self.parts[usize::from(profile.0)].profile.name(at);
+            let (point, status) = (ExtensionPoint::PostFilter.label(), verdict_label(verdict));
+            self.timing.end(start_ns, Timed::Plugin { plugin, point, status });
             let text = match outcome.words {
                 PostFilterWords::None => None,
                 PostFilterWords::NobodyToEvict => Some(nobody_to_evict(diagnosis)),
@@ -93,7 +129,7 @@ impl Scheduler {
             };
             if verdict != PostFilterVerdict::Unschedulable {
                 let words = text.map_or(PostFilterWords::None, PostFilterWords::Text);
-                return PostFiltered { nomination: outcome.nomination, words };
+                return (verdict, PostFiltered { nomination: outcome.nomination, words });
             }
             if outcome.nomination != Nomination::Keep {
                 nomination = outcome.nomination;
@@ -102,7 +138,7 @@ impl Scheduler {
         }
         let words =
             if texts.is_empty() { PostFilterWords::None } else { PostFilterWords::Text(texts.join(", ")) };
-        PostFiltered { nomination, words }
+        (PostFilterVerdict::Unschedulable, PostFiltered { nomination, words })
     }
 
     fn ask_post_filter(
@@ -158,17 +194,7 @@ impl Scheduler {
         let preemptor = row.uid;
         let pending = Pending { class: row.class, pod: Some(preemptor), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
-        let found = match engine.shared_plugin_times() {
-            None => engine.preempt(world, profile, pending, (args, diagnosis)),
-            // It is rare and dear: all of it is timed, where there is a clock.
-            Some(times) => {
-                let own = |&at: &usize| profile.plugins()[at].preemption().is_some();
-                let plugin = profile.at(ExtensionPoint::PostFilter).iter().copied().find(own);
-                times.time(ExtensionPoint::PostFilter, plugin.unwrap_or(usize::MAX), || {
-                    engine.preempt(world, profile, pending, (args, diagnosis))
-                })
-            }
-        };
+        let found = engine.preempt(world, profile, pending, (args, diagnosis));
         let taken = engine.take_candidate(&found);
         let words = PostFilterWords::Text(found.message(world, taken));
         let Some(candidate) = taken else {

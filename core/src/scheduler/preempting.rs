@@ -39,6 +39,7 @@ struct Run {
     number: u64,
     last: PodUid,
     progress: Progress,
+    begun_ns: u64,
 }
 
 /// Who waits for the answer to a call.
@@ -105,10 +106,15 @@ impl Preempting {
     }
 
     /// A preemption begins, in place of an earlier one of the same pod that nobody heard the end of.
-    pub(super) fn begin(&mut self, preemptor: PodUid, last: PodUid) {
+    pub(super) fn begin(&mut self, preemptor: PodUid, last: PodUid, begun_ns: u64) {
         self.numbers += 1;
         let progress = Progress::Others { left: 0, has_failed: false };
-        self.runs.insert(preemptor, Run { number: self.numbers, last, progress });
+        self.runs.insert(preemptor, Run { number: self.numbers, last, progress, begun_ns });
+    }
+
+    /// When the preemption under way for a pod began.
+    pub(super) fn begun_ns(&self, preemptor: PodUid) -> Option<u64> {
+        self.runs.get(&preemptor).map(|run| run.begun_ns)
     }
 
     /// A victim of a preemption is asked to go.
