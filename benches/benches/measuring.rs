@@ -189,7 +189,8 @@ impl Stepped {
             recorder.round_begins();
             while let Step::Assumed { pod, choice } = self.scheduler.step(recorder) {
                 let queued_ns = self.scheduler.world().pods().get(pod).queued_ns;
-                recorder.cycle_ended(queued_ns, CycleOutcome::Assumed { evaluated: 1 });
+                let profile = self.scheduler.profile_number(pod);
+                recorder.cycle_ended(queued_ns, CycleOutcome::Assumed { evaluated: 1 }, profile);
                 self.hash = self.hash.rotate_left(5) ^ choice.row as u64;
             }
             spent += start.elapsed();

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_workloads::executor::Progress;
-use schedlab_workloads::measure::{Live, Reading};
+use schedlab_workloads::measure::Live;
+use schedlab_workloads::metrics::Series;
 use tiny_http::{Header, Response, Server};
 
 use crate::progress::complain;
@@ -26,7 +27,7 @@ struct State(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     /// Of schedulers that have ended.
-    past: Reading,
+    past: Series,
     /// The one that runs.
     live: Option<Live>,
 }
@@ -72,9 +73,11 @@ impl State {
         let known = self.lock();
         match known.live.as_ref().and_then(Live::read) {
             None => prometheus_text(&known.past),
-            Some(mut now) => {
-                now.add(&known.past);
-                prometheus_text(&now)
+            Some(now) => {
+                // The later one says how things stand.
+                let mut all = known.past.clone();
+                all.merge(&now);
+                prometheus_text(&all)
             }
         }
     }
@@ -119,7 +122,7 @@ impl Progress for Watched<'_> {
         let mut known = self.state.lock();
         known.live = None;
         if let Some(last) = last {
-            known.past.add(&last.counted_only());
+            known.past.merge(&last.ended());
         }
         drop(known);
         self.inner.ends(live);

@@ -558,6 +558,17 @@ impl Scheduler {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
+    /// The profile whose a pod in the queue, or on its way from there, is.
+    #[inline]
+    #[must_use]
+    pub fn profile_number(&self, pod: PodId) -> ProfileNumber {
+        if self.parts.len() == 1 {
+            return ProfileNumber(0);
+        }
+        let class = self.world.pods().get(pod).class;
+        self.profile_of_class.get(class.index()).copied().flatten().flatten().unwrap_or_default()
+    }
+
     /// The profile that takes pods of a class; `None` when they are another scheduler's.
     fn profile_of(&mut self, class: ClassId) -> Option<ProfileNumber> {
         if self.profile_of_class.len() <= class.index() {

@@ -204,6 +204,8 @@ impl Sketch {
             window_ms,
             samples,
             attempts: Attempts { total: attempts, per_s: attempts as f64 / duration_ms * 1e3 },
+            metrics: Vec::new(),
+            metrics_collected: Vec::new(),
             latency_us: latencies(attempts, 1e6 / self.rate),
             api_calls_per_pod: WorkloadResult::calls_per_pod(&api_calls, self.pods),
             api_calls,

@@ -6,11 +6,12 @@ use schedlab_cluster::execution::ExecutionReport;
 
 use crate::executor::{Collected, Ending, Outcome, RunSettings};
 use crate::gates::without_effect;
-use crate::measure::{Latencies, window_for, windows};
+use crate::measure::{window_for, windows};
+use crate::metrics::{Series, collected as collected_metrics};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
     Attempts, Conditions, Execution, Memory, Normalised, Pods, Repeats, RunTotal, Sample, Status, Threshold,
-    Throughput, Windows, WorkloadResult, pods_per_s, slo, workload_items,
+    Throughput, Windows, WorkloadResult, latencies_by_stage, pods_per_s, slo, workload_items,
 };
 
 /// One run of a workload, and how fast the machine was beside it.
@@ -115,7 +116,7 @@ fn duration_ms(collected: &Collected) -> f64 {
 impl Measured<'_> {
     fn total(&self, machine_speed: Option<f64>) -> RunTotal {
         let window_ms = self.window_ns as f64 / 1e6;
-        let summaries = self.collected.readings.latencies.summaries();
+        let summaries = latencies_by_stage(&self.collected.readings.series);
         RunTotal {
             pods_per_s: pods_per_s(self.collected.scheduled, self.duration_ms),
             duration_ms: self.duration_ms,
@@ -132,11 +133,12 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
     let Assembly { workload, settings, peak_rss_bytes, .. } = *assembly;
     let last = &parts.last()?.run.outcome;
     let feature_gates = &workload.feature_gates;
-    let mut latencies = Latencies::default();
+    // Durations are pooled over runs; counts are those of the run in the middle, as pods and calls.
+    let mut pooled = Series::default();
     let mut measured: Vec<(Measured<'_>, RunTotal)> = Vec::new();
     for part in parts {
         let Some(collected) = part.collected else { continue };
-        latencies.merge(&collected.readings.latencies);
+        pooled.merge(&collected.readings.series.durations_only());
         let of_run = measure(collected);
         let total = of_run.total(part.run.machine_speed);
         measured.push((of_run, total));
@@ -164,7 +166,9 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         window_ms: 0.0,
         samples: Vec::new(),
         attempts: Attempts::default(),
-        latency_us: latencies.summaries(),
+        latency_us: latencies_by_stage(&pooled),
+        metrics: Vec::new(),
+        metrics_collected: Vec::new(),
         api_calls: BTreeMap::new(),
         api_calls_per_pod: BTreeMap::new(),
         memory: memory(last, peak_rss_bytes),
@@ -180,6 +184,9 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
     measured.sort_by(|(_, one), (_, other)| one.pods_per_s.total_cmp(&other.pods_per_s));
     let middle = measured.len() / 2;
     if let Some((middle, total)) = measured.into_iter().nth(middle) {
+        pooled.merge(&middle.collected.readings.series.counts_only());
+        result.metrics = pooled.results();
+        result.metrics_collected = collected_metrics(&pooled, workload.metrics_collector_config.as_ref());
         take_from_middle(&mut result, middle, &total);
     }
     result.warnings = warnings(&result, assembly);

@@ -28,6 +28,7 @@ mod go_duration;
 pub mod lab_plugins;
 pub mod labels;
 pub mod measure;
+pub mod metrics;
 pub mod ops;
 pub mod params;
 pub mod protocol;

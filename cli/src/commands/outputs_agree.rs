@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use schedlab_core::cycle::select::Draws;
 use schedlab_perf_dash::history::Record;
+use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_perf_dash::site::{Audience, write_site};
 use schedlab_perf_dash::{format, render_html, stats};
+use schedlab_workloads::metrics::{MetricSeries, MetricValue, Series, Spread, collected, table};
 use schedlab_workloads::results::{
-    Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA,
-    Sample, Stage, Status, Threshold, Throughput, Windows, WorkloadResult, bench_text, data_items, slo,
-    workload_items,
+    Attempts, DataItem, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA, Sample,
+    Stage, Status, Threshold, Throughput, Windows, WorkloadResult, bench_text, data_items,
+    latencies_by_stage, slo, workload_items,
 };
 
 use super::run_text;
@@ -20,30 +22,43 @@ fn rate(draws: &mut Draws) -> f64 {
     10_f64.powf(draws.below(7_000) as f64 / 1000.0) + draws.below(1000) as f64 / 997.0
 }
 
-fn latency(draws: &mut Draws) -> LatencySummary {
-    let p50 = rate(draws);
-    LatencySummary {
-        count: 40,
-        mean: p50 * 1.1,
-        p50,
-        p90: p50 * 1.5,
-        p95: p50 * 1.7,
-        p99: p50 * 2.5,
-        max: p50 * 4.0,
-        buckets: Vec::new(),
-    }
+/// Some durations, most of them around a middle one.
+fn durations(draws: &mut Draws) -> Spread {
+    let middle_ns = 1000.0 * rate(draws);
+    let count = 1 + draws.below(40) as u64;
+    Spread::of_durations((0..count).map(|at| ((middle_ns * (0.5 + at as f64 / 8.0)) as u64, 1 + at % 3)))
 }
 
-fn workload(draws: &mut Draws, at: usize) -> WorkloadResult {
+/// What the meters of a run recorded and its scheduler counted.
+fn measured(draws: &mut Draws) -> Series {
+    let mut series = Series::default();
+    series.spread(&table::ALGORITHM_DURATION, &[], durations(draws));
+    for attempts in ["1", "2", "15+"] {
+        series.spread(&table::SLI_DURATION, &[attempts], durations(draws));
+    }
+    for profile in ["default-scheduler", "a \"quoted\" one"] {
+        series.spread(&table::ATTEMPT_DURATION, &["scheduled", profile], durations(draws));
+        series.spread(&table::POINT_DURATION, &["PreBind", "Success", profile], durations(draws));
+        series.count(&table::SCHEDULE_ATTEMPTS, &["scheduled", profile], draws.below(100_000) as u64);
+    }
+    series.spread(&table::PLUGIN_DURATION, &["NodeResourcesFit", "Filter", "Success"], durations(draws));
+    series.level(&table::PENDING_PODS, &["backoff"], draws.below(100) as u64);
+    let counts = (0..6).map(|_| draws.below(50) as u64).collect();
+    series.spread(&table::POD_ATTEMPTS, &[], Spread::Bucketed { counts, sum: draws.below(500) as u64 });
+    series
+}
+
+fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, Series) {
+    let series = measured(draws);
     let middle = rate(draws);
     let count = 1 + draws.below(12);
     let rates: Vec<f64> = (0..count).map(|_| middle * (0.9 + draws.below(200) as f64 / 1000.0)).collect();
-    let end_to_end = latency(draws);
+    let latency_us = latencies_by_stage(&series);
     let run = |&pods_per_s: &f64| RunTotal {
         pods_per_s,
         duration_ms: 4e7 / pods_per_s,
         scheduled: 40_000,
-        latency_us: BTreeMap::from([(Stage::EndToEnd, RunLatency::from(&end_to_end))]),
+        latency_us: latency_us.iter().map(|(stage, latency)| (*stage, RunLatency::from(latency))).collect(),
         ..RunTotal::default()
     };
     let windows: Vec<Sample> =
@@ -71,10 +86,9 @@ fn workload(draws: &mut Draws, at: usize) -> WorkloadResult {
         window_ms: 1.0,
         samples: windows,
         attempts: Attempts { total: 40_000, per_s: middle },
-        latency_us: BTreeMap::from([
-            (Stage::EndToEnd, end_to_end.clone()),
-            (Stage::SchedulingCycle, latency(draws)),
-        ]),
+        latency_us: latency_us.clone(),
+        metrics: series.results(),
+        metrics_collected: collected(&series, None),
         api_calls_per_pod: WorkloadResult::calls_per_pod(&api_calls, 40_000),
         api_calls,
         memory: Memory::default(),
@@ -89,12 +103,17 @@ fn workload(draws: &mut Draws, at: usize) -> WorkloadResult {
     };
     result.threshold = Threshold::evaluate(rate(draws), Default::default(), &workload_items(&result));
     result.slo = slo::evaluate(&result);
-    result
+    (result, series)
 }
 
 fn run(seed: u64) -> RunResult {
+    measured_run(seed).0
+}
+
+fn measured_run(seed: u64) -> (RunResult, Vec<Series>) {
     let mut draws = Draws::new(seed);
-    RunResult {
+    let (workloads, series) = (0..1 + draws.below(3)).map(|at| workload(&mut draws, at)).unzip();
+    let run = RunResult {
         schema: SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
         git_revision: Some("0123456789abcdef".to_owned()),
@@ -117,9 +136,10 @@ fn run(seed: u64) -> RunResult {
         partial: false,
         coverage: "core + queue + embedded API".to_owned(),
         skipped: Vec::new(),
-        workloads: (0..1 + draws.below(3)).map(|at| workload(&mut draws, at)).collect(),
+        workloads,
         figures: Vec::new(),
-    }
+    };
+    (run, series)
 }
 
 /// The values of a unit on the lines of a benchmark.
@@ -231,8 +251,100 @@ fn every_output_says_the_same_latency() {
                 .iter()
                 .find(|item| item.labels["Metric"] == sli && item.labels["Name"].contains(name.as_str()));
             let data = &item.expect("every workload has one").data;
-            assert_eq!(data["Perc99"], summary.p99 / 1000.0, "seed {seed}: {name}: perf-dash JSON, in ms");
+            let is_same = (data["Perc99"] * 1000.0 / summary.p99 - 1.0).abs() < 1e-12;
+            assert!(
+                is_same,
+                "seed {seed}: {name}: perf-dash JSON, in ms: {} {}",
+                data["Perc99"], summary.p99
+            );
             assert!(report.contains(&format::micros(summary.p99)), "seed {seed}: {name}: report");
+        }
+    }
+}
+
+/// The value of a line of Prometheus text, by name and the labels of a series.
+fn scraped(text: &str, name: &str, labels: &BTreeMap<String, String>) -> Option<f64> {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"");
+    let labels = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value)));
+    let labels = labels.collect::<Vec<String>>().join(",");
+    let head = if labels.is_empty() { format!("{name} ") } else { format!("{name}{{{labels}}} ") };
+    text.lines().find_map(|line| line.strip_prefix(&head)?.parse().ok())
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= other.abs() * 1e-12
+}
+
+fn check_prometheus(text: &str, series: &MetricSeries, at: &str) {
+    let MetricSeries { name, labels, value } = series;
+    let value_of = |suffix: &str| {
+        let name = format!("{name}{suffix}");
+        scraped(text, &name, labels).unwrap_or_else(|| panic!("{at}: no {name} {labels:?} in\n{text}"))
+    };
+    match value {
+        MetricValue::Counter(count) | MetricValue::Gauge(count) => {
+            assert_eq!(value_of(""), *count as f64, "{at}")
+        }
+        MetricValue::Histogram(summary) => {
+            assert_eq!(value_of("_count"), summary.count as f64, "{at}: {name}");
+            assert!(is_near(value_of("_sum"), summary.sum), "{at}: {name}: sum");
+            assert!(is_near(summary.mean, summary.sum / summary.count as f64), "{at}: {name}: mean");
+        }
+    }
+}
+
+fn item_of<'a>(items: &'a [DataItem], workload: &str, series: &MetricSeries) -> &'a DataItem {
+    let is_its = |item: &&DataItem| {
+        let has = |(label, value): (&String, &String)| item.labels.get(label) == Some(value);
+        item.labels["Metric"] == series.name
+            && item.labels["Name"].contains(workload)
+            && series.labels.iter().all(has)
+    };
+    items.iter().find(is_its).unwrap_or_else(|| panic!("no item of {series:?}"))
+}
+
+#[test]
+fn every_output_says_the_same_metrics() {
+    for seed in 200..225 {
+        let (run, measured) = measured_run(seed);
+        let json: RunResult =
+            serde_json::from_str(&serde_json::to_string(&run).expect("plain data")).expect("our own");
+        let items = data_items(&run, None).data_items;
+        for ((workload, series), read) in run.workloads.iter().zip(&measured).zip(&json.workloads) {
+            let at = format!("seed {seed}: {}", workload.name);
+            assert_eq!(read.metrics.len(), workload.metrics.len(), "{at}: result.json");
+            let text = prometheus_text(series);
+            assert!(!workload.metrics.is_empty(), "{at}");
+            read.metrics.iter().for_each(|series| check_prometheus(&text, series, &at));
+            for collected in &workload.metrics_collected {
+                let MetricValue::Histogram(summary) = collected.value else { panic!("{collected:?}") };
+                let data = &item_of(&items, &workload.name, collected).data;
+                assert!(
+                    is_near(data["Average"], summary.mean * 1000.0),
+                    "{at}: {collected:?}: perf-dash JSON"
+                );
+                assert!(is_near(data["Perc99"], summary.p99 * 1000.0), "{at}: {collected:?}: perf-dash JSON");
+                // What one series alone makes up is that series.
+                let same: Vec<&MetricSeries> = workload
+                    .metrics
+                    .iter()
+                    .filter(|series| series.name == collected.name)
+                    .filter(|series| collected.labels.iter().all(|(k, v)| series.labels.get(k) == Some(v)))
+                    .collect();
+                let count = |series: &&MetricSeries| match series.value {
+                    MetricValue::Histogram(summary) => summary.count,
+                    MetricValue::Counter(count) | MetricValue::Gauge(count) => count,
+                };
+                assert_eq!(same.iter().map(count).sum::<u64>(), summary.count, "{at}: {collected:?}");
+                // Stages are the same figures in microseconds.
+                let label = |label: &str| collected.labels.get(label).map(String::as_str);
+                if let Some(stage) = Stage::of_metric(&collected.name, label) {
+                    let latency = &workload.latency_us[&stage];
+                    assert_eq!(latency.count, summary.count, "{at}: {stage:?}");
+                    assert!(is_near(latency.p99, summary.p99 * 1e6), "{at}: {stage:?}");
+                    assert!(is_near(latency.mean, summary.mean * 1e6), "{at}: {stage:?}");
+                }
+            }
         }
     }
 }

@@ -404,7 +404,10 @@ fn metrics_are_served_while_a_run_lingers() {
     run.wait().expect("it ends");
     let wanted = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 60";
     assert!(text.contains(wanted), "{text}");
-    assert!(text.contains("scheduler_pod_scheduling_sli_duration_seconds_bucket{le=\"0.01\"}"), "{text}");
+    assert!(
+        text.contains("scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"1\",le=\"0.01\"}"),
+        "{text}"
+    );
     for name in [
         "scheduler_scheduling_attempt_duration_seconds_bucket{profile=\"default-scheduler\",result=\"scheduled\",le=",
         "scheduler_queue_incoming_pods_total{event=\"UnscheduledPodAdd\",queue=\"active\"} 60",

@@ -9,11 +9,12 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::framework::extend::Extenders;
 use schedlab_core::ids::PodUid;
+use schedlab_core::queue::ProfileNumber;
 use schedlab_core::scheduler::{ConditionChange, ConditionReason, PodEventReason, StatusPatch, VolumeWrites};
 
 use super::bind::bind_by_extender;
 use super::events::Outbox;
-use super::record::{BindRecorder, Bound};
+use super::record::{BindRecorder, Bound, CallEnd, CallKind};
 use super::volumes;
 use super::wall::Shared;
 use crate::api::{
@@ -32,6 +33,10 @@ pub(super) struct BindCall {
     pub(super) created_ns: u64,
     /// When its scheduling cycle began.
     pub(super) begun_ns: u64,
+    /// How often the pod was tried.
+    pub(super) attempts: u32,
+    /// Whose it is.
+    pub(super) profile: ProfileNumber,
 }
 
 /// A status to be patched; the nomination in the API's terms.
@@ -39,6 +44,8 @@ pub(super) struct PatchCall {
     pub(super) id: CallId,
     pub(super) patch: StatusPatch,
     pub(super) nomination: Nomination,
+    /// When it was sent, over a slow link; otherwise just now.
+    pub(super) sent_ns: Option<u64>,
 }
 
 /// Calls on their way, by kind.
@@ -75,7 +82,9 @@ impl Batch {
 
     /// Each call on its own, and how many calls to the API it is.
     fn into_calls(self, now_ns: u64) -> impl Iterator<Item = (Call, u32)> {
-        let patches = self.patches.into_iter().map(|call| (Call::Patch(call), 1));
+        let sent_ns = Some(now_ns);
+        let patches =
+            self.patches.into_iter().map(move |call| (Call::Patch(PatchCall { sent_ns, ..call }), 1));
         let volumes = self.volumes.into_iter().map(|(id, writes)| {
             let trips = writes.bindings.len() + writes.provisions.len();
             (Call::Volumes(id, writes), u32::try_from(trips).unwrap_or(u32::MAX))
@@ -221,8 +230,12 @@ impl<B: BindRecorder> Binder<B> {
         for (at, (call, result)) in batch.binds.iter().zip(results.iter()).enumerate() {
             if result.is_ok() {
                 let sent_ns = batch.bind_sent_ns.get(at).copied();
-                let BindCall { binding, created_ns, begun_ns, .. } = *call;
-                bound.push(Bound { pod: binding.pod, created_ns, begun_ns, sent_ns });
+                let BindCall { binding, created_ns, begun_ns, attempts, profile, .. } = *call;
+                bound.push(Bound { pod: binding.pod, created_ns, begun_ns, attempts, profile, sent_ns });
+            } else if self.recorder.times_calls() {
+                let now_ns = monotonic_ns();
+                let sent_ns = batch.bind_sent_ns.get(at).copied().unwrap_or(now_ns);
+                self.recorder.call_ended(CallKind::PodBinding, CallEnd::Error, now_ns - sent_ns);
             }
             if result.is_err() || call.id != CallId::UNTRACKED {
                 answers.push(answer(call.id, call.binding.pod, result));
@@ -251,8 +264,16 @@ impl<B: BindRecorder> Binder<B> {
             .collect();
         let results = &mut self.scratch.results;
         results.clear();
+        let start_ns = self.recorder.times_calls().then(monotonic_ns);
         self.api.patch_pod_status_batch(&wanted, results);
         self.shared.calls.status_patches.count(results);
+        if let Some(start_ns) = start_ns {
+            let now_ns = monotonic_ns();
+            for (call, result) in patches.iter().zip(results.iter()) {
+                let elapsed_ns = now_ns.saturating_sub(call.sent_ns.unwrap_or(start_ns));
+                self.recorder.call_ended(CallKind::PodStatusPatch, CallEnd::of(result), elapsed_ns);
+            }
+        }
         let calls = patches.iter().zip(results.iter());
         answers.extend(calls.map(|(call, result)| answer(call.id, call.patch.pod, result)));
     }

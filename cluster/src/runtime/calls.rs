@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::record::{CallEnd, CallKind};
 use crate::api::ApiError;
 
 /// Counts of one kind of call.
@@ -33,16 +34,16 @@ pub(super) struct CallTotals {
 pub struct CallsView(pub(super) Arc<CallTotals>);
 
 impl CallsView {
-    /// Calls with upstream's names of their kind and result.
+    /// Calls by kind and result.
     #[must_use]
-    pub fn totals(&self) -> [(&'static str, &'static str, u64); 4] {
+    pub fn totals(&self) -> [(CallKind, CallEnd, u64); 4] {
         let CallTotals { bindings, status_patches } = self.0.as_ref();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
-            ("pod_binding", "success", count(&bindings.well)),
-            ("pod_binding", "error", count(&bindings.badly)),
-            ("pod_status_patch", "success", count(&status_patches.well)),
-            ("pod_status_patch", "error", count(&status_patches.badly)),
+            (CallKind::PodBinding, CallEnd::Success, count(&bindings.well)),
+            (CallKind::PodBinding, CallEnd::Error, count(&bindings.badly)),
+            (CallKind::PodStatusPatch, CallEnd::Success, count(&status_patches.well)),
+            (CallKind::PodStatusPatch, CallEnd::Error, count(&status_patches.badly)),
         ]
     }
 }

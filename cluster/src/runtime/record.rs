@@ -3,6 +3,8 @@
 
 use schedlab_core::cycle::probe::{Mark, Probe};
 use schedlab_core::ids::PodUid;
+use schedlab_core::queue::ProfileNumber;
+use schedlab_core::scheduler::Span;
 
 use crate::api::WatchEvent;
 
@@ -14,8 +16,10 @@ pub enum CycleOutcome {
         /// Nodes looked at for it.
         evaluated: usize,
     },
-    /// No node fitted.
+    /// No node fitted, or a plugin rejected the pod.
     Unschedulable,
+    /// Something went wrong.
+    Failed,
 }
 
 /// Listens to the scheduler thread.
@@ -23,8 +27,8 @@ pub trait CycleRecorder: Probe + Send {
     /// Cycles follow each other from here on, one begins where the last one ended.
     fn round_begins(&mut self);
 
-    /// A cycle ended for a pod that entered the queue at `queued_ns`.
-    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome);
+    /// A cycle ended for a pod of this profile that entered the queue at `queued_ns`.
+    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome, profile: ProfileNumber);
 
     /// The scheduler has nothing to do: what was recorded may be handed in.
     fn rests(&mut self);
@@ -37,6 +41,20 @@ pub trait CycleRecorder: Probe + Send {
 
     /// An event was handled in so many nanoseconds.
     fn event_handled(&mut self, _: &WatchEvent, _: u64) {}
+
+    /// Whether the scheduler is to note spans; [`CycleRecorder::spans`] then follows each round.
+    #[inline]
+    fn times_spans(&self) -> bool {
+        false
+    }
+
+    /// What the scheduler noted in a round. The recorder empties the list.
+    fn spans(&mut self, spans: &mut Vec<Span>) {
+        spans.clear();
+    }
+
+    /// The names of the profiles, by number, until this is called again.
+    fn profiles(&mut self, _: Vec<String>) {}
 }
 
 /// A pod that was bound.
@@ -48,6 +66,10 @@ pub struct Bound {
     pub created_ns: u64,
     /// When the scheduling cycle that bound it began.
     pub begun_ns: u64,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Whose it is.
+    pub profile: ProfileNumber,
     /// When the call was sent, if that was before the batch began: over a slow link.
     pub sent_ns: Option<u64>,
 }
@@ -59,6 +81,61 @@ pub trait BindRecorder: Send {
 
     /// The batch ended; these pods were bound.
     fn binds_ended(&mut self, bound: &[Bound]);
+
+    /// Whether other calls are timed; [`BindRecorder::call_ended`] then follows.
+    #[inline]
+    fn times_calls(&self) -> bool {
+        false
+    }
+
+    /// A call that is no successful binding ended, so many nanoseconds after it was sent.
+    fn call_ended(&mut self, _: CallKind, _: CallEnd, _: u64) {}
+}
+
+/// Kinds of calls that upstream's dispatcher makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallKind {
+    /// A binding.
+    PodBinding,
+    /// A patch of a pod's status.
+    PodStatusPatch,
+}
+
+impl CallKind {
+    /// Upstream's value of the label `call_type`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            CallKind::PodBinding => "pod_binding",
+            CallKind::PodStatusPatch => "pod_status_patch",
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallEnd {
+    /// It was made.
+    Success,
+    /// The API refused it.
+    Error,
+}
+
+impl CallEnd {
+    /// Of a result.
+    #[must_use]
+    pub fn of<T, E>(result: &Result<T, E>) -> CallEnd {
+        if result.is_ok() { CallEnd::Success } else { CallEnd::Error }
+    }
+
+    /// Upstream's value of the label `result`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            CallEnd::Success => "success",
+            CallEnd::Error => "error",
+        }
+    }
 }
 
 /// Records nothing, at no cost.
@@ -75,7 +152,7 @@ impl CycleRecorder for NoRecorder {
     fn round_begins(&mut self) {}
 
     #[inline]
-    fn cycle_ended(&mut self, _: u64, _: CycleOutcome) {}
+    fn cycle_ended(&mut self, _: u64, _: CycleOutcome, _: ProfileNumber) {}
 
     #[inline]
     fn rests(&mut self) {}

@@ -9,7 +9,7 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 use schedlab_core::binding::{CallCounts, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
-use schedlab_core::scheduler::{ApiCall, EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Step};
+use schedlab_core::scheduler::{ApiCall, EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Span, Step};
 
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
@@ -197,6 +197,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             events,
             pod_events: Vec::new(),
             recorder: cycles,
+            spans: Vec::new(),
             cycles_begun_ns: 0,
         };
         let scheduler = std::thread::Builder::new()
@@ -350,6 +351,7 @@ struct Driver<C, B> {
     events: Option<Outbox>,
     pod_events: Vec<PodEvent>,
     recorder: C,
+    spans: Vec<Span>,
     /// When the cycles began whose calls are sent next.
     cycles_begun_ns: u64,
 }
@@ -385,6 +387,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         let mut events = Vec::new();
         let mut calls = Vec::new();
         self.shared.scheduler_thread.store(own_thread_number().unwrap_or(0), Ordering::Relaxed);
+        self.tell_profiles();
         while !self.shared.stop.load(Ordering::Acquire) {
             self.answer_commands();
             events.clear();
@@ -400,6 +403,8 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                 continue;
             }
             self.shared.is_resting.store(false, Ordering::Release);
+            let times_spans = self.recorder.times_spans();
+            self.scheduler.set_timing(times_spans);
             self.scheduler.advance(now_ns);
             for event in &events {
                 self.handle(event, now_ns);
@@ -416,8 +421,17 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             }
             self.steps(&mut calls);
             self.send_all(&mut calls);
+            if times_spans {
+                self.scheduler.take_spans(&mut self.spans);
+                self.recorder.spans(&mut self.spans);
+            }
         }
         Ok(())
+    }
+
+    fn tell_profiles(&mut self) {
+        let names = self.scheduler.profiles().map(|profile| profile.scheduler_name.clone());
+        self.recorder.profiles(names.collect());
     }
 
     #[inline]
@@ -444,12 +458,14 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
                 Step::Idle => break,
                 Step::Assumed { pod, choice } => (pod, CycleOutcome::Assumed { evaluated: choice.evaluated }),
-                Step::Unschedulable { pod } | Step::Failed { pod } | Step::NominatedMissed { pod } => {
+                Step::Unschedulable { pod } | Step::NominatedMissed { pod } => {
                     (pod, CycleOutcome::Unschedulable)
                 }
+                Step::Failed { pod } => (pod, CycleOutcome::Failed),
             };
             attempts += 1;
-            self.recorder.cycle_ended(self.scheduler.world().pods().get(pod).queued_ns, outcome);
+            let queued_ns = self.scheduler.world().pods().get(pod).queued_ns;
+            self.recorder.cycle_ended(queued_ns, outcome, self.scheduler.profile_number(pod));
         }
         self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
     }
@@ -470,19 +486,19 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             return;
         }
         let mut batch = Batch { binds: Vec::with_capacity(calls.len()), ..Batch::default() };
-        // Cycles follow each other, so a pod's began where its place among them says, to some
-        // microseconds; a look at the clock for each would cost a tenth of a cached cycle.
+        // Cycles follow each other, so that of a pod whose binding nobody tracks began where its place
+        // among them says, to some microseconds; a look at the clock for each would cost a tenth of a
+        // cached cycle. Others know when theirs began: it may be long ago.
         let mut begun_ns = self.cycles_begun_ns;
         self.cycles_begun_ns = monotonic_ns();
         let cycle_ns = self.cycles_begun_ns.saturating_sub(begun_ns) / calls.len() as u64;
         for OutgoingCall { id, call } in calls.drain(..) {
+            let round_ns = begun_ns;
             begun_ns += cycle_ns;
             match call {
                 ApiCall::Bind { pod, node } => {
-                    let pods = self.scheduler.world().pods();
-                    let created_ns = pods.find(pod).map_or(0, |id| pods.get(id).created_ns);
                     let node = self.bridge.name_of(node, self.api.as_ref(), &self.scheduler);
-                    batch.binds.push(BindCall { id, binding: Binding { pod, node }, created_ns, begun_ns });
+                    batch.binds.push(bind_call(&self.scheduler, id, Binding { pod, node }, round_ns));
                 }
                 ApiCall::PatchStatus(patch) => {
                     let nomination = match patch.nomination {
@@ -492,7 +508,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                             Nomination::Set(self.bridge.name_of(node, self.api.as_ref(), &self.scheduler))
                         }
                     };
-                    batch.patches.push(PatchCall { id, patch, nomination });
+                    batch.patches.push(PatchCall { id, patch, nomination, sent_ns: None });
                 }
                 ApiCall::DeletePod { pod } => batch.deletes.push((id, pod)),
                 ApiCall::BindVolumes(writes) => batch.volumes.push((id, *writes)),
@@ -529,9 +545,28 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                 Ok(Command::Change(change)) => {
                     self.shared.is_resting.store(false, Ordering::Release);
                     change(&mut self.scheduler, monotonic_ns());
+                    // Other profiles may have the numbers now.
+                    self.tell_profiles();
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
             }
         }
+    }
+}
+
+/// A binding with what is measured of its pod. `round_ns` is when its scheduling cycle began, if it was
+/// one of those whose calls are sent now.
+fn bind_call(scheduler: &Scheduler, id: CallId, binding: Binding, round_ns: u64) -> BindCall {
+    let pods = scheduler.world().pods();
+    let tracked = if id == CallId::UNTRACKED { None } else { scheduler.bindings().get(binding.pod) };
+    let begun_ns = tracked.map_or(round_ns, |cycle| cycle.times.begun_ns);
+    let known = pods.find(binding.pod);
+    BindCall {
+        id,
+        binding,
+        created_ns: known.map_or(0, |pod| pods.get(pod).created_ns),
+        begun_ns,
+        attempts: known.map_or(1, |pod| scheduler.queue().attempts(pod)),
+        profile: known.map_or_else(Default::default, |pod| scheduler.profile_number(pod)),
     }
 }

@@ -12,6 +12,7 @@ use crate::cycle::plugin_times::{PluginTimes, score_rows};
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
+use crate::cycle::tally::Evaluations;
 use crate::cycle::verdict::{FirstRejection, Question, Reserved};
 use crate::cycle::word::{Word, WordBest, known_run};
 use crate::framework::diagnosis::Diagnosis;
@@ -160,6 +161,8 @@ pub struct Engine {
     potential: NodeMask,
     dry_run: DryRun,
     extenders: Extenders,
+    /// Of classes that have no entry any more.
+    evaluations: Evaluations,
     mutants: Mutants,
 }
 
@@ -184,6 +187,7 @@ impl Engine {
             potential: NodeMask::default(),
             dry_run: DryRun::default(),
             extenders: Extenders::new(),
+            evaluations: Evaluations::new(),
             mutants: Mutants::default(),
         }
     }
@@ -209,6 +213,7 @@ impl Engine {
 
     /// Forgets what was kept about classes: their profile is not the one it was.
     pub fn forget_classes(&mut self) {
+        (0..self.entries.len()).for_each(|at| self.settle_tally(at));
         self.entries.clear();
         self.entry_of_class = Vec::new();
     }
@@ -216,6 +221,19 @@ impl Engine {
     /// Notes, by this clock, how long plugins take in the cycles whose probe asks for it.
     pub fn time_plugins(&mut self, now_ns: fn() -> u64) {
         self.dispatch.set_times(Arc::new(PluginTimes::new(now_ns)));
+    }
+
+    /// How often plugins took part in decisions.
+    #[must_use]
+    pub fn evaluations(&self) -> Evaluations {
+        let mut all = self.evaluations.clone();
+        self.entries.iter().for_each(|entry| entry.tally.add_to(&mut all));
+        all
+    }
+
+    /// An entry is about to stand for another class.
+    fn settle_tally(&mut self, at: usize) {
+        std::mem::take(&mut self.entries[at].tally).add_to(&mut self.evaluations);
     }
 
     /// What was noted.
@@ -252,12 +270,15 @@ impl Engine {
             return Decision::Unschedulable(Arc::default());
         }
         self.entries[at].refresh(world, profile);
+        self.entries[at].tally.pre_filtered += 1;
         world.scan_pods(pending.class);
         self.reserved.find(world, pending);
-        probe.mark(Mark::PreFilter);
         if let Scope::Rejected { .. } = self.entries[at].plan.scope {
+            probe.mark(Mark::PreFilterRejected);
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
         }
+        self.entries[at].tally.filtered += 1;
+        probe.mark(Mark::PreFilter);
         if !self.extenders.is_empty() {
             return self.decide_extended(at, world, profile, pending, probe);
         }
@@ -306,6 +327,7 @@ impl Engine {
             let oldest = (0..self.entries.len()).min_by_key(|&at| self.entries[at].last_used);
             let at = oldest.expect("there are entries");
             self.entry_of_class[self.entries[at].class.index()] = NO_ENTRY;
+            self.settle_tally(at);
             at
         };
         if known == NO_ENTRY {
@@ -346,6 +368,7 @@ impl Engine {
         }
         let Engine { entries, dispatch, scratch, sample, .. } = self;
         entries[at].ensure_scored(world, profile, sample, dispatch, scratch);
+        entries[at].tally.scored += 1;
         probe.mark(Mark::PreScore);
         let (row, ties) = if self.entries[at].totals_decide() {
             self.select_by_totals(at)
@@ -535,6 +558,7 @@ impl Engine {
             totals.clear();
             totals.resize(feasible, 0);
             sum_scores(world, profile, &entries[at], rows, totals, &mut scratch.scores);
+            entries[at].tally.scored += 1;
             probe.mark(Mark::PreScore);
             chosen = take_best(rows, totals, *settings, draws);
             probe.mark(Mark::Score);

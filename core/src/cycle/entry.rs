@@ -20,6 +20,7 @@ use crate::cycle::dispatch::{Dispatch, Work};
 use crate::cycle::engine::ClassCache;
 use crate::cycle::plan::{Plan, PlannedScore, Scope};
 use crate::cycle::plugin_times::{PluginTimes, score_rows};
+use crate::cycle::tally::Tally;
 use crate::cycle::word::Word;
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::Reads;
@@ -121,6 +122,7 @@ pub(crate) struct Entry {
     cursor: u64,
     node_count: usize,
     diagnosis: Option<Arc<Diagnosis>>,
+    pub(crate) tally: Tally,
 }
 
 /// Memory that evaluations borrow and give back.
@@ -147,6 +149,7 @@ impl Entry {
             cursor: 0,
             node_count: 0,
             diagnosis: None,
+            tally: Tally::default(),
         }
     }
 
@@ -208,6 +211,7 @@ impl Entry {
 
     fn rebuild(&mut self, world: &World, profile: &Profile) {
         self.plan = Plan::make(world, profile, world.class(self.class));
+        self.tally.follow(&self.plan, profile);
         self.cursor = world.nodes().change_cursor();
         self.diagnosis = None;
         // A pod bound to a few named nodes is evaluated there, without columns.

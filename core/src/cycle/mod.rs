@@ -19,6 +19,7 @@ pub mod plugin_times;
 pub mod probe;
 pub mod sampling;
 pub mod select;
+pub mod tally;
 pub mod verdict;
 pub(crate) mod word;
 

@@ -6,6 +6,8 @@
 pub enum Mark {
     /// PreFilter is done.
     PreFilter,
+    /// PreFilter is done, and has rejected the pod.
+    PreFilterRejected,
     /// Filter is done.
     Filter,
     /// PreScore is done.

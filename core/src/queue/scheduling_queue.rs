@@ -250,7 +250,11 @@ impl SchedulingQueue {
             let gate = entry.gate().map_or(PluginSet::NONE, PluginSet::one);
             (entry.profile, entry.rejectors().union(gate))
         };
-        (0..self.entries.len()).map(|at| &self.entries[at]).filter(waits).map(plugins).filter(|(_, plugins)| !plugins.is_empty())
+        (0..self.entries.len())
+            .map(|at| &self.entries[at])
+            .filter(waits)
+            .map(plugins)
+            .filter(|(_, plugins)| !plugins.is_empty())
     }
 
     /// Adds a pod that is not in the queue.

@@ -32,7 +32,8 @@ impl Scheduler {
         let row = self.world.pods().get(pod);
         // The attempt may end long after this cycle. Plain pods are bound by the round that tries them,
         // which knows when it began, and need no look at the clock.
-        let may_wait = !parts.is_plain || self.tracks_plain_pods || !self.world.class(class).volumes.claims.is_empty();
+        let may_wait =
+            !parts.is_plain || self.tracks_plain_pods || !self.world.class(class).volumes.claims.is_empty();
         let begun_ns = if may_wait { self.timing.now_ns() } else { None };
         self.cycle_begun_ns = begun_ns.unwrap_or(self.now_ns);
         let pending = Pending { class, pod: Some(row.uid), nominated: row.nominated() };

@@ -18,6 +18,7 @@ use crate::quantity::Quantity;
 
 mod expectation;
 mod pre_enqueue_status;
+mod timing;
 
 const SECOND: u64 = 1_000_000_000;
 const NO_CPU: &str = "0/1 nodes are available: 1 Insufficient cpu. \

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Scheduler;
+use crate::cycle::tally::Evaluations;
 use crate::ids::PodId;
 use crate::queue::ProfileNumber;
 
@@ -106,6 +107,12 @@ impl Scheduler {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// How often plugins took part in attempts, by profile, plugin and extension point.
+    #[must_use]
+    pub fn plugin_evaluations(&self) -> Evaluations {
+        self.engine.evaluations()
     }
 
     /// Attempts so far by the name of the profile, also of profiles that a change of configuration

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use schedlab_workloads::metrics::{MetricSeries, MetricValue, Summary};
 use schedlab_workloads::results::{
     Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA, Stage,
     Status, Throughput, WorkloadResult,
@@ -46,6 +47,11 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         window_ms: 1.0,
         samples: Vec::new(),
         attempts: Attempts { total: 1000, per_s: rates[0] },
+        metrics: Vec::new(),
+        metrics_collected: vec![
+            collected("scheduler_pod_scheduling_sli_duration_seconds", None, 900.0),
+            collected("scheduler_framework_extension_point_duration_seconds", Some("Filter"), 0.4),
+        ],
         latency_us: BTreeMap::from([
             (Stage::SchedulingCycle, latency(1.2)),
             (Stage::EndToEnd, latency(900.0)),
@@ -65,6 +71,18 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
     };
     result.slo = schedlab_workloads::results::slo::evaluate(&result);
     result
+}
+
+/// A duration as a test case collects it, of an extension point or not.
+fn collected(name: &str, point: Option<&str>, us: f64) -> MetricSeries {
+    let s = us / 1e6;
+    let (p90, p95, p99) = (s * 1.5, s * 1.8, s * 2.0);
+    let summary = Summary { count: 1000, sum: s * 1000.0, mean: s, p50: s, p90, p95, p99 };
+    MetricSeries {
+        name: name.to_owned(),
+        labels: point.map(|point| ("extension_point".to_owned(), point.to_owned())).into_iter().collect(),
+        value: MetricValue::Histogram(summary),
+    }
 }
 
 pub(crate) fn run(started_at: &str, workloads: Vec<WorkloadResult>) -> RunResult {

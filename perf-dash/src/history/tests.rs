@@ -199,7 +199,7 @@ fn perf_dash_reads_our_files_by_its_own_rules() {
     let mut other = workload("Affinity/W", &[50.0]);
     other.suite = "affinity".to_owned();
     // One that measured no extension point: its items lack a label that the others have.
-    other.latency_us.clear();
+    other.metrics_collected.clear();
     let measured = run("2026-11-15T12:00:00Z", vec![workload("Basic/W", &[680.0]), other]);
     let files = write_data_items(&folder.0, &measured).unwrap();
     assert_eq!(files.len(), 2, "a file a suite");

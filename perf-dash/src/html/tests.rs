@@ -50,6 +50,8 @@ fn workload(name: &str) -> WorkloadResult {
         window_ms: 10.0,
         samples,
         attempts: Attempts { total: 40, per_s: 1000.0 },
+        metrics: Vec::new(),
+        metrics_collected: Vec::new(),
         latency_us: BTreeMap::from([
             (Stage::EndToEnd, latency(900.0)),
             (Stage::SchedulingCycle, latency(20.0)),

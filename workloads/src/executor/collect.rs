@@ -15,6 +15,7 @@ use super::background::Activity;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
 use crate::measure::{MachineReading, PodScope, ThreadId};
+use crate::metrics::Series;
 use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
 
 /// A measured part under way.
@@ -27,6 +28,8 @@ pub(super) struct Collecting {
     machine: MachineReading,
     calls: CallCounts,
     attempts: u64,
+    /// What was counted before.
+    counts: Series,
     /// Pods of the part that were on a node before.
     scheduled: u64,
     /// Pods of the part that were there before.
@@ -88,6 +91,7 @@ impl Executor<'_> {
             looks_at,
             calls: self.cluster.call_counts(),
             attempts: self.runtime.attempts(),
+            counts: self.live.counts().unwrap_or_default(),
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
@@ -105,7 +109,8 @@ impl Executor<'_> {
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
         self.meters.switch.turn_off();
-        let readings = self.meters.take();
+        let mut readings = self.meters.take();
+        readings.series.merge(&self.live.counts().unwrap_or_default().since(&part.counts));
         let rows = self.pods_of(&part.namespaces, &part.labels);
         let scheduled = match part.looks_at {
             LooksAt::All => count_bound(&rows).saturating_sub(part.scheduled),

@@ -1,19 +1,23 @@
 //! The recorders of the two threads.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hdrhistogram::Histogram;
 use schedlab_cluster::api::WatchEvent;
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::runtime::record::{BindRecorder, Bound, CycleOutcome, CycleRecorder};
+use schedlab_cluster::runtime::record::{
+    BindRecorder, Bound, CallEnd, CallKind, CycleOutcome, CycleRecorder,
+};
 use schedlab_core::cycle::probe::{Mark, Probe};
+use schedlab_core::framework::extension_point::ExtensionPoint;
+use schedlab_core::queue::ProfileNumber;
+use schedlab_core::scheduler::{Span, Timed, label};
 
-use super::reading::{EventTimes, event_name, merge_events};
+use super::durations::{AttemptEnd, Durations, What};
+use super::reading::event_name;
 use super::scope::PodScope;
 use super::windows::Burst;
-use crate::results::{LatencySummary, Stage};
+use crate::metrics::Series;
 
 /// A part's first cycles are all timed, so that short runs have numbers.
 const TIMED_CYCLES_MIN: u32 = 256;
@@ -53,83 +57,68 @@ impl Switch {
     }
 }
 
-/// Latencies by stage, in nanoseconds.
-#[derive(Clone, Debug, Default)]
-pub struct Latencies(BTreeMap<Stage, Histogram<u64>>);
-
-impl Latencies {
-    fn of(&mut self, stage: Stage) -> &mut Histogram<u64> {
-        self.0.entry(stage).or_insert_with(new_histogram)
-    }
-
-    /// Values up to each bound, which ascend, of one stage; with their number and their sum in
-    /// seconds. `None` when nothing was recorded.
-    #[must_use]
-    pub fn cumulative(&self, stage: Stage, bounds_s: &[f64]) -> Option<(Vec<u64>, u64, f64)> {
-        self.0.get(&stage).filter(|histogram| !histogram.is_empty()).map(|it| cumulative(it, bounds_s))
-    }
-
-    /// Adds `count` equal durations.
-    #[inline]
-    pub fn record(&mut self, stage: Stage, elapsed_ns: u64, count: u64) {
-        self.of(stage).saturating_record_n(elapsed_ns.max(1), count);
-    }
-
-    fn record_all(&mut self, stage: Stage, elapsed_ns: impl Iterator<Item = u64>) {
-        let histogram = self.of(stage);
-        elapsed_ns.for_each(|elapsed_ns| histogram.saturating_record(elapsed_ns.max(1)));
-    }
-
-    /// Adds another thread's latencies.
-    pub fn merge(&mut self, other: &Latencies) {
-        for (stage, histogram) in &other.0 {
-            self.of(*stage).add(histogram).expect("all histograms have the same bounds");
-        }
-    }
-
-    /// Percentiles by stage.
-    #[must_use]
-    pub fn summaries(&self) -> BTreeMap<Stage, LatencySummary> {
-        self.0
-            .iter()
-            .filter_map(|(stage, histogram)| Some((*stage, LatencySummary::from_nanos(histogram)?)))
-            .collect()
-    }
-}
-
-fn new_histogram() -> Histogram<u64> {
-    // One nanosecond to one hour, two digits: 1 % of any value, 30 kB a histogram.
-    Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid")
-}
-
-/// Values of a histogram of nanoseconds up to each bound, their number and their sum in seconds.
-#[must_use]
-pub fn cumulative(histogram: &Histogram<u64>, bounds_s: &[f64]) -> (Vec<u64>, u64, f64) {
-    let mut counts = vec![0; bounds_s.len()];
-    for step in histogram.iter_recorded() {
-        let value_s = step.value_iterated_to() as f64 / 1e9;
-        // A value is known to a hundredth: it belongs to the bound it cannot be told from.
-        let first = bounds_s.partition_point(|bound_s| bound_s * 1.01 < value_s);
-        counts[first..].iter_mut().for_each(|count| *count += step.count_at_value());
-    }
-    (counts, histogram.len(), histogram.mean() * histogram.len() as f64 / 1e9)
-}
-
 /// What a measured part recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
-    /// Latencies by stage.
-    pub latencies: Latencies,
+    /// Durations, and what was counted, by metric and labels.
+    pub series: Series,
     /// Bindings over time.
     pub bursts: Vec<Burst>,
     /// Cycles that found a node.
     pub assumed: u64,
-    /// Cycles that found none.
+    /// Cycles that found none, or failed.
     pub unschedulable: u64,
     /// Nodes looked at in cycles that found one.
     pub evaluated: u64,
-    /// How long events took to handle, sampled.
-    pub events: EventTimes,
+}
+
+/// What one thread has handed in.
+#[derive(Debug, Default)]
+struct Notes {
+    durations: Durations,
+    bursts: Vec<Burst>,
+    assumed: u64,
+    unschedulable: u64,
+    evaluated: u64,
+}
+
+/// What the threads and their readers share.
+#[derive(Debug, Default)]
+struct Shared {
+    cycles: Mutex<Notes>,
+    binds: Mutex<Notes>,
+    scope: Mutex<Option<PodScope>>,
+    /// Names of profiles, by number.
+    profiles: Mutex<Vec<String>>,
+    /// Recorded in this part, when numbers meant other profiles.
+    renamed: Mutex<Series>,
+    /// Of parts that are over.
+    past: Mutex<Series>,
+}
+
+impl Shared {
+    /// Durations of the part under way.
+    fn part(&self) -> Series {
+        let profiles = lock(&self.profiles);
+        let mut series = lock(&self.renamed).clone();
+        for notes in [&self.cycles, &self.binds] {
+            series.merge(&lock(notes).durations.series(&profiles));
+        }
+        series
+    }
+
+    /// Numbers mean other profiles from now on.
+    fn rename(&self, names: Vec<String>) {
+        if *lock(&self.profiles) == names {
+            return;
+        }
+        let before = self.part();
+        *lock(&self.renamed) = before;
+        for notes in [&self.cycles, &self.binds] {
+            lock(notes).durations = Durations::default();
+        }
+        *lock(&self.profiles) = names;
+    }
 }
 
 /// The meters of one run.
@@ -137,35 +126,22 @@ pub struct Readings {
 pub struct Meters {
     /// Turns both on and off.
     pub switch: Switch,
-    cycles: Shared<Readings>,
-    binds: Shared<Readings>,
-    scope: Shared<Option<PodScope>>,
-    past: Shared<(Latencies, EventTimes)>,
+    shared: Arc<Shared>,
 }
 
 /// Lets others read what the meters have recorded, in all parts so far.
 #[derive(Clone, Debug)]
-pub struct MetersView {
-    cycles: Shared<Readings>,
-    binds: Shared<Readings>,
-    past: Shared<(Latencies, EventTimes)>,
-}
+pub struct MetersView(Arc<Shared>);
 
 impl MetersView {
-    /// Latencies and times of events.
+    /// Durations.
     #[must_use]
-    pub fn read(&self) -> (Latencies, EventTimes) {
-        let (mut latencies, mut events) = lock(&self.past).clone();
-        for shared in [&self.cycles, &self.binds] {
-            let readings = lock(shared);
-            latencies.merge(&readings.latencies);
-            merge_events(&mut events, &readings.events);
-        }
-        (latencies, events)
+    pub fn read(&self) -> Series {
+        let mut series = lock(&self.0.past).clone();
+        series.merge(&self.0.part());
+        series
     }
 }
-
-type Shared<T> = Arc<Mutex<T>>;
 
 impl Meters {
     /// Recorders for the two threads.
@@ -173,7 +149,7 @@ impl Meters {
     pub fn recorders(&self) -> (CycleMeter, BindMeter) {
         let cycles = CycleMeter {
             switch: self.switch.clone(),
-            shared: Arc::clone(&self.cycles),
+            shared: Arc::clone(&self.shared),
             cycle_start_ns: 0,
             mark_ns: 0,
             count: 0,
@@ -181,12 +157,12 @@ impl Meters {
             times_points: false,
             is_on: false,
             event_count: 0,
+            marks: Vec::new(),
             own: RoundNotes::default(),
         };
         let binds = BindMeter {
             switch: self.switch.clone(),
-            shared: Arc::clone(&self.binds),
-            scope: Arc::clone(&self.scope),
+            shared: Arc::clone(&self.shared),
             covered: Vec::new(),
             start_ns: 0,
             is_on: false,
@@ -196,35 +172,30 @@ impl Meters {
 
     /// From now on only bindings of these pods count; all of them with `None`.
     pub fn set_scope(&self, scope: Option<PodScope>) {
-        *lock(&self.scope) = scope;
+        *lock(&self.shared.scope) = scope;
     }
 
     /// Takes what was recorded since the last time. The threads hand in after each round, so this
     /// is complete once the runtime is at rest.
     #[must_use]
     pub fn take(&self) -> Readings {
-        let mut readings = std::mem::take(&mut *lock(&self.cycles));
-        let binds = std::mem::take(&mut *lock(&self.binds));
-        readings.latencies.merge(&binds.latencies);
-        readings.bursts = binds.bursts;
-        let mut past = lock(&self.past);
-        past.0.merge(&readings.latencies);
-        merge_events(&mut past.1, &readings.events);
-        readings
+        let series = self.shared.part();
+        *lock(&self.shared.renamed) = Series::default();
+        let cycles = std::mem::take(&mut *lock(&self.shared.cycles));
+        let binds = std::mem::take(&mut *lock(&self.shared.binds));
+        lock(&self.shared.past).merge(&series);
+        let Notes { assumed, unschedulable, evaluated, .. } = cycles;
+        Readings { series, bursts: binds.bursts, assumed, unschedulable, evaluated }
     }
 
     /// What lets others read along.
     #[must_use]
     pub fn view(&self) -> MetersView {
-        MetersView {
-            cycles: Arc::clone(&self.cycles),
-            binds: Arc::clone(&self.binds),
-            past: Arc::clone(&self.past),
-        }
+        MetersView(Arc::clone(&self.shared))
     }
 }
 
-fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A panic of the other thread is reported when it is joined; its readings stay readable.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -237,18 +208,24 @@ struct RoundNotes {
     evaluated: u64,
     /// Length of a cycle and time its pod had waited.
     cycles: Vec<(u64, u64)>,
-    /// Lengths of cycles that found no node.
-    refused: Vec<u64>,
-    points: Vec<(Stage, u64)>,
+    /// Lengths of cycles that ended the attempt.
+    ended: Vec<(What, u64)>,
+    points: Vec<(Timed, u64)>,
     events: Vec<(String, u64)>,
 }
 
-/// Listens to the scheduler thread. Within a round it only appends to two small vectors; the
-/// histograms are filled when the round is over.
+impl RoundNotes {
+    fn is_empty(&self) -> bool {
+        self.assumed + self.unschedulable == 0 && self.events.is_empty() && self.points.is_empty()
+    }
+}
+
+/// Listens to the scheduler thread. Within a round it only appends to small vectors; the histograms
+/// are filled when the round is over.
 #[derive(Debug)]
 pub struct CycleMeter {
     switch: Switch,
-    shared: Shared<Readings>,
+    shared: Arc<Shared>,
     cycle_start_ns: u64,
     mark_ns: u64,
     count: u32,
@@ -256,32 +233,36 @@ pub struct CycleMeter {
     times_points: bool,
     is_on: bool,
     event_count: u32,
+    /// Of the cycle under way.
+    marks: Vec<(Mark, u64)>,
     own: RoundNotes,
 }
 
 impl CycleMeter {
     fn hand_in(&mut self) {
-        if self.own.assumed + self.own.unschedulable == 0 && self.own.events.is_empty() {
+        if self.own.is_empty() {
             return;
         }
-        let mut shared = lock(&self.shared);
-        let RoundNotes { assumed, unschedulable, evaluated, cycles, refused, points, events } = &mut self.own;
+        let mut shared = lock(&self.shared.cycles);
+        let RoundNotes { assumed, unschedulable, evaluated, cycles, ended, points, events } = &mut self.own;
         shared.evaluated += std::mem::take(evaluated);
         shared.assumed += std::mem::take(assumed);
         shared.unschedulable += std::mem::take(unschedulable);
-        // A stage is looked up once a round: per cycle it costs as much as the recording itself.
-        shared.latencies.record_all(Stage::SchedulingCycle, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
-        shared.latencies.record_all(Stage::Queueing, cycles.iter().map(|&(_, waited_ns)| waited_ns));
-        for (stage, elapsed_ns) in points.drain(..) {
-            shared.latencies.record(stage, elapsed_ns, 1);
+        let durations = &mut shared.durations;
+        if !cycles.is_empty() {
+            // Looked up once a round: per cycle it costs as much as the recording itself.
+            durations.record_all(What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
+            durations.record_all(What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
+            cycles.clear();
         }
-        cycles.clear();
-        if !refused.is_empty() {
-            shared.latencies.record_all(Stage::AttemptUnschedulable, refused.drain(..));
+        for (timed, elapsed_ns) in points.drain(..) {
+            durations.record(What::of(timed), elapsed_ns, 1);
+        }
+        for (what, elapsed_ns) in ended.drain(..) {
+            durations.record(what, elapsed_ns, 1);
         }
         for (name, elapsed_ns) in events.drain(..) {
-            let histogram = shared.events.entry(name).or_insert_with(new_histogram);
-            histogram.saturating_record(elapsed_ns.max(1));
+            durations.record(What::Event(name), elapsed_ns, 1);
         }
     }
 
@@ -296,6 +277,21 @@ impl CycleMeter {
             self.mark_ns = self.cycle_start_ns;
         }
     }
+
+    /// The cycle's extension points, now that its profile is known.
+    fn take_marks(&mut self, profile: ProfileNumber) {
+        let point = |(mark, elapsed_ns)| {
+            let (point, status) = match mark {
+                Mark::PreFilter => (ExtensionPoint::PreFilter, label::SUCCESS),
+                Mark::PreFilterRejected => (ExtensionPoint::PreFilter, label::UNRESOLVABLE),
+                Mark::Filter => (ExtensionPoint::Filter, label::SUCCESS),
+                Mark::PreScore => (ExtensionPoint::PreScore, label::SUCCESS),
+                Mark::Score => (ExtensionPoint::Score, label::SUCCESS),
+            };
+            (Timed::Point { point: point.label(), status, profile }, elapsed_ns)
+        };
+        self.own.points.extend(self.marks.drain(..).map(point));
+    }
 }
 
 const _: () = assert!(EXTENSION_POINTS_EVERY.is_multiple_of(CYCLES_EVERY));
@@ -307,13 +303,7 @@ impl Probe for CycleMeter {
             return;
         }
         let now_ns = monotonic_ns();
-        let stage = match mark {
-            Mark::PreFilter => Stage::PreFilter,
-            Mark::Filter => Stage::Filter,
-            Mark::PreScore => Stage::PreScore,
-            Mark::Score => Stage::Score,
-        };
-        self.own.points.push((stage, now_ns - self.mark_ns));
+        self.marks.push((mark, now_ns - self.mark_ns));
         self.mark_ns = now_ns;
     }
 
@@ -336,32 +326,38 @@ impl CycleRecorder for CycleMeter {
     }
 
     #[inline]
-    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome) {
+    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome, profile: ProfileNumber) {
         if !self.is_on {
             return;
         }
-        match outcome {
+        let end = match outcome {
             CycleOutcome::Assumed { evaluated } => {
                 self.own.assumed += 1;
                 self.own.evaluated += evaluated as u64;
+                None
             }
-            CycleOutcome::Unschedulable => self.own.unschedulable += 1,
-        }
+            CycleOutcome::Unschedulable => Some(AttemptEnd::Unschedulable),
+            CycleOutcome::Failed => Some(AttemptEnd::Error),
+        };
+        self.own.unschedulable += u64::from(end.is_some());
         let mut now_ns = None;
         if self.times_cycle {
             let end_ns = monotonic_ns();
-            let waited_ns = self.cycle_start_ns.saturating_sub(queued_ns);
-            self.own.cycles.push((end_ns - self.cycle_start_ns, waited_ns));
-            if outcome == CycleOutcome::Unschedulable {
-                self.own.refused.push(end_ns - self.cycle_start_ns);
-            }
+            let elapsed_ns = end_ns - self.cycle_start_ns;
+            self.own.cycles.push((elapsed_ns, self.cycle_start_ns.saturating_sub(queued_ns)));
+            self.own.ended.extend(end.map(|end| (What::Attempt(end, profile), elapsed_ns)));
             now_ns = Some(end_ns);
+        }
+        if !self.marks.is_empty() {
+            self.take_marks(profile);
         }
         self.begin_cycle(now_ns);
     }
 
     fn rests(&mut self) {
         self.hand_in();
+        // Spans are noted by the scheduler while this says so, also between two rounds.
+        self.is_on = self.is_on && self.switch.is_on();
     }
 
     #[inline]
@@ -373,14 +369,27 @@ impl CycleRecorder for CycleMeter {
     fn event_handled(&mut self, event: &WatchEvent, elapsed_ns: u64) {
         self.own.events.push((event_name(event), elapsed_ns));
     }
+
+    #[inline]
+    fn times_spans(&self) -> bool {
+        self.switch.is_on()
+    }
+
+    fn spans(&mut self, spans: &mut Vec<Span>) {
+        self.own.points.extend(spans.drain(..).map(|Span { timed, elapsed_ns }| (timed, elapsed_ns)));
+    }
+
+    fn profiles(&mut self, names: Vec<String>) {
+        self.hand_in();
+        self.shared.rename(names);
+    }
 }
 
 /// Listens to the binder thread.
 #[derive(Debug)]
 pub struct BindMeter {
     switch: Switch,
-    shared: Shared<Readings>,
-    scope: Shared<Option<PodScope>>,
+    shared: Arc<Shared>,
     /// Of a batch, the pods in the scope.
     covered: Vec<Bound>,
     start_ns: u64,
@@ -392,22 +401,33 @@ impl BindMeter {
         if bound.is_empty() {
             return;
         }
-        let mut shared = lock(&self.shared);
+        let mut shared = lock(&self.shared.binds);
         shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
-        // Pods of a batch were mostly sent together.
+        // Pods of a batch are mostly of one profile, and were mostly sent and created together: what
+        // is equal is recorded at once.
+        for of_profile in bound.chunk_by(|one, other| one.profile == other.profile) {
+            self.record_profile(&mut shared.durations, of_profile, now_ns);
+        }
+        let same =
+            |one: &Bound, other: &Bound| one.created_ns == other.created_ns && one.attempts == other.attempts;
+        for group in bound.chunk_by(same) {
+            let elapsed_ns = now_ns.saturating_sub(group[0].created_ns);
+            shared.durations.record(What::sli(group[0].attempts), elapsed_ns, group.len() as u64);
+        }
+    }
+
+    fn record_profile(&self, durations: &mut Durations, bound: &[Bound], now_ns: u64) {
+        let profile = bound[0].profile;
+        let point = ExtensionPoint::Bind.label();
+        let bind = durations.of(What::Span(Timed::Point { point, status: label::SUCCESS, profile }));
         for group in bound.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
             let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
-            shared.latencies.record(Stage::Bind, now_ns.saturating_sub(sent_ns), group.len() as u64);
+            bind.saturating_record_n(now_ns.saturating_sub(sent_ns).max(1), group.len() as u64);
         }
+        let attempts = durations.of(What::Attempt(AttemptEnd::Scheduled, profile));
         for group in bound.chunks(ATTEMPTS_EVERY) {
             let elapsed_ns = now_ns.saturating_sub(group[0].begun_ns);
-            shared.latencies.record(Stage::AttemptScheduled, elapsed_ns, group.len() as u64);
-        }
-        // Pods of a batch were mostly created together: equal times are recorded at once.
-        let end_to_end = shared.latencies.of(Stage::EndToEnd);
-        for group in bound.chunk_by(|one, other| one.created_ns == other.created_ns) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].created_ns);
-            end_to_end.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
+            attempts.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
         }
     }
 }
@@ -426,7 +446,7 @@ impl BindRecorder for BindMeter {
         }
         let now_ns = monotonic_ns();
         let mut covered = std::mem::take(&mut self.covered);
-        match &mut *lock(&self.scope) {
+        match &mut *lock(&self.shared.scope) {
             None => self.record(bound, now_ns),
             Some(scope) => {
                 covered.clear();
@@ -435,5 +455,13 @@ impl BindRecorder for BindMeter {
             }
         }
         self.covered = covered;
+    }
+
+    fn times_calls(&self) -> bool {
+        self.switch.is_on()
+    }
+
+    fn call_ended(&mut self, kind: CallKind, end: CallEnd, elapsed_ns: u64) {
+        lock(&self.shared.binds).durations.record(What::Call(kind, end), elapsed_ns, 1);
     }
 }

@@ -4,17 +4,18 @@
 //! that says whether the measured part is on. Every cycle is counted; after the first few hundred one
 //! in sixteen is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
+mod durations;
 mod machine;
 mod meter;
 mod reading;
 mod scope;
 mod windows;
 
+pub use durations::{ATTEMPTS_MAX, AttemptEnd, Durations, What};
 pub use machine::{MachineReading, ThreadId};
 pub use meter::{
-    BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Latencies, Meters, MetersView, PLUGINS_EVERY, Readings,
-    Switch, cumulative,
+    BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Meters, MetersView, PLUGINS_EVERY, Readings, Switch,
 };
-pub use reading::{EventTimes, Live, PluginCalls, Reading};
+pub use reading::Live;
 pub use scope::PodScope;
 pub use windows::{Burst, window_for, windows};

@@ -1,84 +1,14 @@
 //! What can be read of a scheduler while it runs: the numbers its operators watch.
 
-use std::collections::BTreeMap;
-
-use hdrhistogram::Histogram;
 use schedlab_cluster::api::{EventKind, WatchEvent, WatchedObject};
+use schedlab_cluster::runtime::record::CallKind;
 use schedlab_cluster::runtime::{CallsView, Changer};
-use schedlab_core::cycle::plugin_times::{PLUGIN_BUCKETS, PluginTime};
 use schedlab_core::queue::{Action, ClusterEvent, EventResource};
-use schedlab_core::scheduler::{Counters, PodCounts};
+use schedlab_core::scheduler::{Doubling, Scheduler};
 
-use super::meter::{Latencies, MetersView};
-
-/// How long events of one name took, in nanoseconds.
-pub type EventTimes = BTreeMap<String, Histogram<u64>>;
-
-/// Calls of a plugin by bucket, the last beyond all bounds, and their sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PluginCalls {
-    /// By upstream's buckets.
-    pub counts: [u64; PLUGIN_BUCKETS + 1],
-    /// Nanoseconds of all.
-    pub sum_ns: u64,
-}
-
-/// A reading. What is counted adds up over schedulers; what is measured now does not.
-#[derive(Clone, Debug, Default)]
-pub struct Reading {
-    /// Of measured parts.
-    pub latencies: Latencies,
-    /// Of measured parts, sampled, by upstream's name of the event.
-    pub events: EventTimes,
-    /// What the scheduler counted.
-    pub counters: Counters,
-    /// Pods that came to a queue, by queue and event.
-    pub incoming: BTreeMap<(&'static str, String), u64>,
-    /// Sampled, by plugin and extension point.
-    pub plugins: BTreeMap<(&'static str, &'static str), PluginCalls>,
-    /// API calls by kind and result.
-    pub calls: BTreeMap<(&'static str, &'static str), u64>,
-    /// Pods now.
-    pub pods: PodCounts,
-    /// Nodes now.
-    pub node_count: usize,
-}
-
-impl Reading {
-    /// Adds what another scheduler counted.
-    pub fn add(&mut self, other: &Reading) {
-        self.latencies.merge(&other.latencies);
-        merge_events(&mut self.events, &other.events);
-        self.counters.add(&other.counters);
-        for (key, count) in &other.incoming {
-            *self.incoming.entry(key.clone()).or_default() += count;
-        }
-        for (key, calls) in &other.plugins {
-            let all = self.plugins.entry(*key).or_default();
-            all.counts.iter_mut().zip(calls.counts).for_each(|(count, more)| *count += more);
-            all.sum_ns += calls.sum_ns;
-        }
-        for (key, count) in &other.calls {
-            *self.calls.entry(*key).or_default() += count;
-        }
-    }
-
-    /// The same without what is true only now.
-    #[must_use]
-    pub fn counted_only(self) -> Reading {
-        Reading { pods: PodCounts::default(), node_count: 0, ..self }
-    }
-}
-
-/// Adds histograms by name.
-pub(super) fn merge_events(all: &mut EventTimes, more: &EventTimes) {
-    for (name, histogram) in more {
-        match all.get_mut(name) {
-            Some(known) => known.add(histogram).expect("all histograms have the same bounds"),
-            None => drop(all.insert(name.clone(), histogram.clone())),
-        }
-    }
-}
+use super::durations::AttemptEnd;
+use super::meter::MetersView;
+use crate::metrics::{Series, Spread, table};
 
 /// Lets others read a scheduler while it runs. A reading costs the scheduler one command between two
 /// rounds; without readers it costs nothing.
@@ -98,35 +28,91 @@ impl Live {
 
     /// Reads everything; `None` when the scheduler has ended.
     #[must_use]
-    pub fn read(&self) -> Option<Reading> {
-        let mut reading = self.changer.change(|scheduler, _| Reading {
-            counters: scheduler.counters(),
-            incoming: scheduler
-                .queue()
-                .incoming()
-                .counts()
-                .map(|(queue, event, n)| ((queue, event), n))
-                .collect(),
-            plugins: scheduler.plugin_times().iter().map(named_calls).collect(),
-            pods: scheduler.counts(),
-            node_count: scheduler.world().nodes().node_count(),
-            ..Reading::default()
-        })?;
-        (reading.latencies, reading.events) = self.meters.read();
-        reading.calls =
-            self.calls.totals().into_iter().map(|(kind, result, n)| ((kind, result), n)).collect();
-        Some(reading)
+    pub fn read(&self) -> Option<Series> {
+        let mut series = self.counts()?;
+        series.merge(&self.meters.read());
+        Some(series)
+    }
+
+    /// Reads what is counted since the scheduler began, and how things stand; `None` when it has
+    /// ended.
+    #[must_use]
+    pub fn counts(&self) -> Option<Series> {
+        let mut series = self.changer.change(|scheduler, _| counts_of(scheduler))?;
+        for (kind, end, count) in self.calls.totals() {
+            series.count(&table::API_CALLS, &[kind.label(), end.label()], count);
+        }
+        Some(series)
     }
 }
 
-fn named_calls(time: &PluginTime) -> ((&'static str, &'static str), PluginCalls) {
-    use schedlab_core::framework::extension_point::ExtensionPoint;
-    let point = match time.point {
-        ExtensionPoint::Score => "Score",
-        ExtensionPoint::PostFilter => "PostFilter",
-        _ => "Filter",
-    };
-    ((time.plugin, point), PluginCalls { counts: time.counts, sum_ns: time.sum_ns })
+/// What a scheduler counts of itself.
+fn counts_of(scheduler: &Scheduler) -> Series {
+    let mut series = Series::default();
+    for (profile, counts) in scheduler.attempts_by_profile() {
+        for (end, count) in [
+            (AttemptEnd::Scheduled, counts.scheduled),
+            (AttemptEnd::Unschedulable, counts.unschedulable),
+            (AttemptEnd::Error, counts.errors),
+        ] {
+            series.count(&table::SCHEDULE_ATTEMPTS, &[end.label(), &profile], count);
+        }
+    }
+    let counters = scheduler.counters();
+    series.spread(&table::POD_ATTEMPTS, &[], bucketed(&counters.pod_attempts));
+    series.spread(&table::PREEMPTION_VICTIMS, &[], bucketed(&counters.preemption_victims));
+    series.count(&table::PREEMPTION_ATTEMPTS, &[], counters.preemption_attempts);
+    series.count(&table::SCHEDULED_AFTER_FLUSH, &[], counters.scheduled_after_flush);
+    series.count(&table::VOLUME_ERRORS, &["bind"], counters.volume_binding_errors);
+    let failed = counters.async_preemption_errors;
+    series.count(&table::PREEMPTION_GOROUTINES, &["success"], counters.async_preemptions - failed);
+    series.count(&table::PREEMPTION_GOROUTINES, &["error"], failed);
+    for (queue, event, count) in scheduler.queue().incoming().counts() {
+        series.count(&table::INCOMING_PODS, &[queue, &event], count);
+        series.count(&table::INCOMING_ENTITIES, &[queue, &event, POD], count);
+    }
+    for ((profile, plugin, point), count) in scheduler.plugin_evaluations() {
+        series.count(&table::PLUGIN_EVALUATION, &[plugin, point.label(), &profile], count);
+    }
+    add_levels(&mut series, scheduler);
+    series
+}
+
+/// Every entity of the queue is one.
+const POD: &str = "pod";
+
+/// How things stand.
+fn add_levels(series: &mut Series, scheduler: &Scheduler) {
+    let pods = scheduler.counts();
+    for (queue, count) in [
+        ("active", pods.queued),
+        ("backoff", pods.backoff),
+        ("unschedulable", pods.unschedulable),
+        ("gated", pods.gated),
+    ] {
+        series.level(&table::PENDING_PODS, &[queue], count as u64);
+        series.level(&table::QUEUED_ENTITIES, &[queue, POD], count as u64);
+    }
+    let nodes = scheduler.world().nodes().node_count();
+    for (kind, count) in
+        [("nodes", nodes), ("pods", pods.bound + pods.assumed), ("assumed_pods", pods.assumed)]
+    {
+        series.level(&table::CACHE_SIZE, &[kind], count as u64);
+    }
+    for ((plugin, profile), count) in scheduler.unschedulable_by_plugin() {
+        series.level(&table::UNSCHEDULABLE_PODS, &[plugin, profile], count);
+    }
+    for (event, count) in scheduler.in_flight_events() {
+        series.level(&table::IN_FLIGHT_EVENTS, &[&event], count);
+    }
+    let pending = scheduler.pending_calls();
+    series.level(&table::PENDING_API_CALLS, &[CallKind::PodBinding.label()], pending.bindings);
+    series.level(&table::PENDING_API_CALLS, &[CallKind::PodStatusPatch.label()], pending.status_patches);
+}
+
+fn bucketed<const N: usize>(values: &Doubling<N>) -> Spread {
+    let counts = values.counts.iter().copied().chain([values.beyond]).collect();
+    Spread::Bucketed { counts, sum: values.sum }
 }
 
 /// Upstream's name of an event, as `UnscheduledPodAdd`. Upstream: eventhandlers.go.
@@ -151,25 +137,5 @@ pub(super) fn event_name(event: &WatchEvent) -> String {
                 object.api_version.split_once('/').map(|(group, _)| format!("{group}/")).unwrap_or_default();
             format!("{group}{}{}", object.kind, action.label())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn readings_of_schedulers_after_each_other_add_up() {
-        let mut one = Reading::default();
-        one.counters.scheduled = 3;
-        one.incoming.insert(("active", "UnscheduledPodAdd".to_owned()), 4);
-        one.calls.insert(("pod_binding", "success"), 3);
-        one.pods.queued = 5;
-        let mut all = one.clone().counted_only();
-        all.add(&one);
-        assert_eq!(all.counters.scheduled, 6);
-        assert_eq!(all.incoming[&("active", "UnscheduledPodAdd".to_owned())], 8);
-        assert_eq!(all.calls[&("pod_binding", "success")], 6);
-        assert_eq!(all.pods.queued, 0, "who waits now does not add up");
     }
 }

@@ -140,6 +140,7 @@ impl Suite {
                 value: workload.threshold.get(&config.topic),
                 selector: workload.threshold_metric_selector.clone(),
             },
+            metrics_collector_config: case.metrics_collector_config.clone(),
             scheduler_config: self.scheduler_config(&file, case)?,
             node_declared_features,
             ops,

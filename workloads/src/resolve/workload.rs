@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::digest::Digest;
 use crate::ops::ResolvedOp;
 use crate::results::{Content, MetricSelector};
+use crate::schema::MetricsCollectorConfig;
 
 /// One workload, ready to run.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct ResolvedWorkload {
     pub feature_gates: BTreeMap<String, bool>,
     /// The bound on the result, if there is one.
     pub threshold: WorkloadThreshold,
+    /// Which metrics it collects, unless the default ones.
+    pub metrics_collector_config: Option<MetricsCollectorConfig>,
     /// The scheduler configuration to run with; the default one if absent.
     pub scheduler_config: Option<SchedulerConfigFile>,
     /// How many features upstream's Go code registers for every node, in the one suite that asks

@@ -14,11 +14,11 @@
 //! include set-up. Each repeat is a line of its own: that is where benchstat's spread comes from.
 //!
 //! Differs: upstream reports the extension points under one unit, so only the last survives;
-//! we put the point's name in between (golden `bench.txt`).
+//! we put the values of labels in between (golden `bench.txt`).
 
 use std::fmt::Write as _;
 
-use super::data_items::{DataItem, METRIC_LABEL, workload_items};
+use super::data_items::{DataItem, METRIC_LABEL, NAME_LABEL, workload_items};
 use super::{RunResult, RunTotal, Throughput, WorkloadResult};
 
 /// The run as Go benchmark text.
@@ -59,6 +59,7 @@ fn of_repeat(workload: &WorkloadResult, run: &RunTotal) -> WorkloadResult {
         throughput: Throughput { windows, ..Throughput::of_runs(&[run.pods_per_s]) },
         duration_ms: run.duration_ms,
         latency_us: Default::default(),
+        metrics_collected: Vec::new(),
         ..workload.clone()
     }
 }
@@ -86,11 +87,10 @@ fn push_line(text: &mut String, name: &str, items: &[DataItem]) {
 fn unit_prefix(item: &DataItem) -> String {
     let metric = item.labels.get(METRIC_LABEL).map_or("", String::as_str);
     let metric = metric.replace("_seconds", &format!("_{}", item.unit));
-    let apart = item.labels.get("extension_point").or_else(|| item.labels.get("result"));
-    match apart {
-        Some(label) => format!("{metric}/{label}"),
-        None => metric,
-    }
+    // What tells items of one metric apart, in the order of the labels' names. Values of labels have no
+    // spaces but may have slashes (`storage.k8s.io/CSINodeAdd`), which units take.
+    let own = item.labels.iter().filter(|(label, _)| *label != METRIC_LABEL && *label != NAME_LABEL);
+    own.fold(metric, |prefix, (_, value)| format!("{prefix}/{}", value.replace(char::is_whitespace, "_")))
 }
 
 fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {

@@ -10,11 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{LatencySummary, RunResult, Stage, WorkloadResult};
+use super::{RunResult, WorkloadResult};
+use crate::metrics::{MetricSeries, MetricValue, Summary};
 
 pub(super) const METRIC_LABEL: &str = "Metric";
-const NAME_LABEL: &str = "Name";
+pub(super) const NAME_LABEL: &str = "Name";
 const NOT_APPLICABLE: &str = "not applicable";
+/// Unit of what is counted: perf-dash wants one.
+const COUNT: &str = "count";
 
 /// The file perf-dash reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,8 +67,7 @@ pub fn data_items(run: &RunResult, suite: Option<&str>) -> DataItems {
 /// The items of one workload, before labels are filled up across workloads.
 pub fn workload_items(workload: &WorkloadResult) -> Vec<DataItem> {
     let mut items = vec![throughput_item(workload)];
-    let durations = workload.latency_us.iter();
-    items.extend(durations.filter_map(|(&stage, latency)| duration_item(workload, stage, latency)));
+    items.extend(workload.metrics_collected.iter().map(|series| metric_item(workload, series)));
     items.push(run_time_item(workload));
     if let Some(threshold) = &workload.threshold {
         for item in items.iter_mut().filter(|item| threshold.selector.matches(item)) {
@@ -129,52 +131,37 @@ fn throughput_item(workload: &WorkloadResult) -> DataItem {
             ("Perc99", windows.p99),
         ]);
     }
-    item(workload, Metric { name: "SchedulingThroughput", label: None }, "pods/s", &data)
+    item(workload, "SchedulingThroughput", "pods/s", &data)
 }
 
 fn run_time_item(workload: &WorkloadResult) -> DataItem {
     let data = [("Duration", workload.duration_ms / 1000.0)];
-    item(workload, Metric { name: "SchedulingDuration", label: None }, "s", &data)
+    item(workload, "SchedulingDuration", "s", &data)
 }
 
-fn duration_item(workload: &WorkloadResult, stage: Stage, us: &LatencySummary) -> Option<DataItem> {
-    let data = [
-        ("Average", us.mean / 1000.0),
-        ("Perc50", us.p50 / 1000.0),
-        ("Perc90", us.p90 / 1000.0),
-        ("Perc95", us.p95 / 1000.0),
-        ("Perc99", us.p99 / 1000.0),
-    ];
-    upstream_metric(stage).map(|metric| item(workload, metric, "ms", &data))
-}
-
-struct Metric {
-    name: &'static str,
-    label: Option<(&'static str, &'static str)>,
-}
-
-/// Upstream's metric of a stage, for the stages upstream measures too.
-fn upstream_metric(stage: Stage) -> Option<Metric> {
-    const ATTEMPT: &str = "scheduler_scheduling_attempt_duration_seconds";
-    const POINT: &str = "scheduler_framework_extension_point_duration_seconds";
-    let (name, label) = match stage {
-        Stage::EndToEnd => ("scheduler_pod_scheduling_sli_duration_seconds", None),
-        Stage::SchedulingCycle => ("scheduler_scheduling_algorithm_duration_seconds", None),
-        Stage::AttemptScheduled => (ATTEMPT, Some(("result", "scheduled"))),
-        Stage::AttemptUnschedulable => (ATTEMPT, Some(("result", "unschedulable"))),
-        Stage::AttemptError => (ATTEMPT, Some(("result", "error"))),
-        Stage::Queueing | Stage::BindingCycle | Stage::PreEnqueue => return None,
-        point => (POINT, Some(("extension_point", point.extension_point()?))),
+/// A metric that the test case collects. Upstream: util.go `collectHistogramVec`.
+fn metric_item(workload: &WorkloadResult, series: &MetricSeries) -> DataItem {
+    let (unit, data) = match series.value {
+        MetricValue::Histogram(summary) => {
+            // Upstream calls every histogram milliseconds, also one of counts.
+            let (unit, scale) = if series.name.ends_with("_seconds") { ("ms", 1000.0) } else { (COUNT, 1.0) };
+            let Summary { mean, p50, p90, p95, p99, .. } = summary;
+            let data =
+                [("Average", mean), ("Perc50", p50), ("Perc90", p90), ("Perc95", p95), ("Perc99", p99)];
+            (unit, data.map(|(bucket, value)| (bucket, value * scale)).to_vec())
+        }
+        MetricValue::Counter(count) | MetricValue::Gauge(count) => (COUNT, vec![("Total", count as f64)]),
     };
-    Some(Metric { name, label })
+    let mut item = item(workload, &series.name, unit, &data);
+    item.labels.extend(series.labels.clone());
+    item
 }
 
-fn item(workload: &WorkloadResult, metric: Metric, unit: &str, data: &[(&str, f64)]) -> DataItem {
-    let mut labels = BTreeMap::from([
+fn item(workload: &WorkloadResult, metric: &str, unit: &str, data: &[(&str, f64)]) -> DataItem {
+    let labels = BTreeMap::from([
         (NAME_LABEL.to_owned(), upstream_name(workload)),
-        (METRIC_LABEL.to_owned(), metric.name.to_owned()),
+        (METRIC_LABEL.to_owned(), metric.to_owned()),
     ]);
-    labels.extend(metric.label.map(|(label, value)| (label.to_owned(), value.to_owned())));
     DataItem {
         data: data.iter().map(|&(bucket, value)| (bucket.to_owned(), value)).collect(),
         unit: unit.to_owned(),

@@ -1,7 +1,12 @@
 //! Latency of one stage, from the histogram its collector filled.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+
+use super::Stage;
+use crate::metrics::{Series, Spread, Value, new_histogram};
 
 /// Percentiles of one stage, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,6 +57,20 @@ impl LatencySummary {
             buckets: buckets(histogram),
         })
     }
+}
+
+/// The latencies of a run by stage: every series of a stage's metric, added up.
+pub fn by_stage(series: &Series) -> BTreeMap<Stage, LatencySummary> {
+    let mut stages: BTreeMap<Stage, Histogram<u64>> = BTreeMap::new();
+    for (key, value) in series.iter() {
+        let Value::Spread(Spread::Durations(histogram)) = value else { continue };
+        let Some(stage) = Stage::of_metric(key.metric.name, |label| key.value(label)) else { continue };
+        let all = stages.entry(stage).or_insert_with(new_histogram);
+        all.add(histogram).expect("all histograms have the same bounds");
+    }
+    let summary =
+        |(stage, histogram): (Stage, Histogram<u64>)| Some((stage, LatencySummary::from_nanos(&histogram)?));
+    stages.into_iter().filter_map(summary).collect()
 }
 
 fn us(nanos: u64) -> f64 {

@@ -33,7 +33,7 @@ pub use data_items::{
     workload_items,
 };
 pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
-pub use latency::{Bucket, LatencySummary};
+pub use latency::{Bucket, LatencySummary, by_stage as latencies_by_stage};
 pub use model::{
     Attempts, Content, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
 };

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::MetricSeries;
+
 use super::{
     Changes, Conditions, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine, Stage, Threshold,
     Throughput,
@@ -156,6 +158,13 @@ pub struct WorkloadResult {
     pub attempts: Attempts,
     /// Latency of each stage that was measured, in microseconds.
     pub latency_us: BTreeMap<Stage, LatencySummary>,
+    /// kube-scheduler's metrics of the measured part: durations pooled over the runs, counts and gauges of
+    /// the run in the middle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSeries>,
+    /// Those that the test case collects, by the labels it splits them by; perf-dash gets these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics_collected: Vec<MetricSeries>,
     /// Calls by verb, resource and subresource, as `POST pods/binding`.
     pub api_calls: BTreeMap<String, u64>,
     /// The same calls divided by the scheduled pods.

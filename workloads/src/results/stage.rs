@@ -47,6 +47,26 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The stage that a metric's series measures, by the value of its labels; `None` of other metrics.
+    pub fn of_metric<'a>(name: &str, label: impl Fn(&str) -> Option<&'a str>) -> Option<Stage> {
+        match name {
+            "scheduler_pod_scheduling_sli_duration_seconds" => Some(Stage::EndToEnd),
+            "scheduler_scheduling_algorithm_duration_seconds" => Some(Stage::SchedulingCycle),
+            "schedlab_queue_wait_duration_seconds" => Some(Stage::Queueing),
+            "scheduler_scheduling_attempt_duration_seconds" => match label("result")? {
+                "scheduled" => Some(Stage::AttemptScheduled),
+                "unschedulable" => Some(Stage::AttemptUnschedulable),
+                "error" => Some(Stage::AttemptError),
+                _ => None,
+            },
+            "scheduler_framework_extension_point_duration_seconds" => {
+                let point = label("extension_point")?;
+                Stage::ALL.into_iter().find(|stage| stage.extension_point() == Some(point))
+            }
+            _ => None,
+        }
+    }
+
     /// Every stage, in order.
     pub const ALL: [Stage; 19] = [
         Stage::EndToEnd,
@@ -87,7 +107,7 @@ impl Stage {
     /// Upstream's value of the label `extension_point`, for the stages that are one.
     ///
     /// Upstream: pkg/scheduler/metrics/metrics.go `ExtensionPoints`. `PreEnqueue` is not in
-    /// that list: upstream has the point, but no duration metric for it.
+    /// that list, but backend/queue/scheduling_queue.go records its duration.
     pub fn extension_point(self) -> Option<&'static str> {
         match self {
             Stage::PreEnqueue => Some("PreEnqueue"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::write::to_json;
 use super::*;
+use crate::metrics::{MetricSeries, MetricValue, Summary};
 
 /// A workload with round numbers, so that a golden file can be checked by eye.
 pub(super) fn workload(name: &str) -> WorkloadResult {
@@ -44,6 +45,26 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
             (Stage::Filter, latency(40.0)),
             (Stage::NormalizeScore, latency(4.0)),
         ]),
+        metrics: vec![attempts_series()],
+        metrics_collected: vec![
+            collected(
+                "scheduler_framework_extension_point_duration_seconds",
+                ("extension_point", "Filter"),
+                40.0,
+            ),
+            collected("scheduler_scheduling_attempt_duration_seconds", ("result", "scheduled"), 200.0),
+            MetricSeries {
+                labels: BTreeMap::from([
+                    ("plugin".to_owned(), "NodeResourcesFit".to_owned()),
+                    ("extension_point".to_owned(), "Filter".to_owned()),
+                ]),
+                ..collected("scheduler_plugin_execution_duration_seconds", ("plugin", ""), 20.0)
+            },
+            MetricSeries {
+                labels: BTreeMap::new(),
+                ..collected("scheduler_pod_scheduling_sli_duration_seconds", ("", ""), 2000.0)
+            },
+        ],
         api_calls_per_pod: WorkloadResult::calls_per_pod(&api_calls, 400),
         api_calls,
         memory: Memory { peak_rss_bytes: Some(33_554_432), bytes_per_node: Some(512.0), bytes_per_pod: None },
@@ -55,6 +76,30 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         content: None,
         seed: 7,
         source: "- name: SchedulingBasic\n".to_owned(),
+    }
+}
+
+fn attempts_series() -> MetricSeries {
+    MetricSeries {
+        name: "scheduler_schedule_attempts_total".to_owned(),
+        labels: BTreeMap::from([
+            ("profile".to_owned(), "default-scheduler".to_owned()),
+            ("result".to_owned(), "scheduled".to_owned()),
+        ]),
+        value: MetricValue::Counter(400),
+    }
+}
+
+/// A duration with one label.
+fn collected(name: &str, (label, value): (&str, &str), p50_us: f64) -> MetricSeries {
+    let p50 = p50_us / 1e6;
+    let mean = p50 * 1.25;
+    let (p90, p95, p99) = (p50 * 2.0, p50 * 3.0, p50 * 4.0);
+    let summary = Summary { count: 400, sum: mean * 400.0, mean, p50, p90, p95, p99 };
+    MetricSeries {
+        name: name.to_owned(),
+        labels: BTreeMap::from([(label.to_owned(), value.to_owned())]),
+        value: MetricValue::Histogram(summary),
     }
 }
 
@@ -83,6 +128,8 @@ fn run() -> RunResult {
     stuck.status = Status::Stuck;
     stuck.message = Some("op 3 (barrier): 20 pods will never fit: Insufficient cpu".to_owned());
     stuck.latency_us.clear();
+    stuck.metrics.clear();
+    stuck.metrics_collected.clear();
     stuck.threshold = Threshold::evaluate(5000.0, MetricSelector::default(), &workload_items(&stuck));
     stuck.slo = slo::evaluate(&stuck);
     let repeat = |total: f64| RunTotal {
@@ -156,7 +203,7 @@ fn every_data_item_has_the_same_labels() {
     let items = data_items(&run(), None).data_items;
     let labels = |item: &DataItem| item.labels.keys().cloned().collect::<Vec<_>>();
     assert!(items.iter().all(|item| labels(item) == labels(&items[0])));
-    assert_eq!(labels(&items[0]), ["Metric", "Name", "extension_point", "result"]);
+    assert_eq!(labels(&items[0]), ["Metric", "Name", "extension_point", "plugin", "result"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod workload;
 
 pub use case::TestCase;
 pub use error::{SchemaError, SchemaProblem};
-pub use metrics::{LabelValues, MetricsCollectorConfig};
+pub use metrics::{DEFAULT_METRICS, LabelValues, MetricsCollectorConfig};
 pub use workload::{ThresholdByTopic, Workload};
 
 use crate::yaml::{self, Location, Node, Value};

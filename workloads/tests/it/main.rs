@@ -1,6 +1,7 @@
 //! The crate from the outside.
 
 mod execution;
+mod metrics;
 mod ops;
 mod suites;
 mod support;

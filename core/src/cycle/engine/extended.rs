@@ -93,6 +93,7 @@ impl Engine {
             totals.clear();
             totals.resize(feasible, 0);
             sum_scores(world, profile, &entries[at], rows, totals, &mut scratch.scores);
+            entries[at].tally.scored += 1;
             probe.mark(Mark::PreScore);
             add_scores(extenders, world, pod, rows, totals);
             chosen = take_best(rows, totals, *settings, draws);

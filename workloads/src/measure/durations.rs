@@ -1,0 +1,193 @@
+//! Durations by what was timed, while they are recorded: small keys with numbers for profiles, so that
+//! recording allocates nothing. Labels are made when somebody reads ([`Durations::series`]).
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use schedlab_cluster::runtime::record::{CallEnd, CallKind};
+use schedlab_core::queue::ProfileNumber;
+use schedlab_core::scheduler::Timed;
+
+use crate::metrics::{Series, Spread, new_histogram, table};
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AttemptEnd {
+    /// The pod is bound.
+    Scheduled,
+    /// The pod was rejected.
+    Unschedulable,
+    /// Something went wrong.
+    Error,
+}
+
+impl AttemptEnd {
+    /// Upstream's value of the label `result`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            AttemptEnd::Scheduled => "scheduled",
+            AttemptEnd::Unschedulable => "unschedulable",
+            AttemptEnd::Error => "error",
+        }
+    }
+}
+
+/// What was timed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A pod's wait in the active queue.
+    QueueWait,
+    /// The scheduling algorithm.
+    Algorithm,
+    /// An attempt, from the start of its scheduling cycle to its end.
+    Attempt(AttemptEnd, ProfileNumber),
+    /// From creation to binding, by the number of attempts up to [`ATTEMPTS_MAX`].
+    Sli(u8),
+    /// Handling an event, by upstream's name.
+    Event(String),
+    /// An API call that is no successful binding: those are extension point `Bind`.
+    Call(CallKind, CallEnd),
+    /// What the scheduler noted.
+    Span(Timed),
+}
+
+/// From so many attempts on the label says `15+`. Upstream: schedule_one.go `getAttemptsLabel`.
+pub const ATTEMPTS_MAX: u8 = 15;
+
+impl What {
+    /// Of the scheduler's spans. Attempts that fail in their binding cycle are attempts like others.
+    #[must_use]
+    pub fn of(timed: Timed) -> What {
+        match timed {
+            Timed::FailedAttempt { is_error: true, profile } => What::Attempt(AttemptEnd::Error, profile),
+            Timed::FailedAttempt { is_error: false, profile } => {
+                What::Attempt(AttemptEnd::Unschedulable, profile)
+            }
+            other => What::Span(other),
+        }
+    }
+
+    /// A pod that took so many attempts.
+    #[must_use]
+    pub fn sli(attempts: u32) -> What {
+        What::Sli(u8::try_from(attempts).unwrap_or(ATTEMPTS_MAX).min(ATTEMPTS_MAX))
+    }
+
+    fn add_to(&self, series: &mut Series, profiles: &[String], spread: Spread) {
+        let name =
+            |profile: ProfileNumber| profiles.get(usize::from(profile.0)).map_or("", |name| name.as_str());
+        match self {
+            What::QueueWait => series.spread(&table::QUEUE_WAIT, &[], spread),
+            What::Algorithm => series.spread(&table::ALGORITHM_DURATION, &[], spread),
+            What::Attempt(end, profile) => {
+                series.spread(&table::ATTEMPT_DURATION, &[end.label(), name(*profile)], spread);
+            }
+            What::Sli(ATTEMPTS_MAX) => series.spread(&table::SLI_DURATION, &["15+"], spread),
+            What::Sli(attempts) => series.spread(&table::SLI_DURATION, &[&attempts.to_string()], spread),
+            What::Event(event) => series.spread(&table::EVENT_HANDLING, &[event], spread),
+            What::Call(kind, end) => {
+                series.spread(&table::API_CALL_DURATION, &[kind.label(), end.label()], spread);
+            }
+            What::Span(timed) => add_span(series, *timed, name, spread),
+        }
+    }
+}
+
+fn add_span<'a>(series: &mut Series, timed: Timed, name: impl Fn(ProfileNumber) -> &'a str, spread: Spread) {
+    match timed {
+        Timed::Point { point: "Bind", status, profile } => {
+            // The Bind plugin is the call.
+            let result = CallEnd::Success.label();
+            series.spread(&table::API_CALL_DURATION, &[CallKind::PodBinding.label(), result], spread.clone());
+            series.spread(&table::POINT_DURATION, &["Bind", status, name(profile)], spread);
+        }
+        Timed::Point { point, status, profile } => {
+            series.spread(&table::POINT_DURATION, &[point, status, name(profile)], spread);
+        }
+        Timed::Plugin { plugin, point, status } => {
+            series.spread(&table::PLUGIN_DURATION, &[plugin, point, status], spread);
+        }
+        Timed::Hint { plugin, event, hint } => {
+            series.spread(&table::HINT_DURATION, &[plugin, &event.label(), hint], spread);
+        }
+        Timed::PermitWait { result } => series.spread(&table::PERMIT_WAIT, &[result], spread),
+        Timed::FailedAttempt { is_error, profile } => {
+            let end = if is_error { AttemptEnd::Error } else { AttemptEnd::Unschedulable };
+            series.spread(&table::ATTEMPT_DURATION, &[end.label(), name(profile)], spread);
+        }
+        Timed::AsyncPreemption { is_success } => {
+            let end = if is_success { CallEnd::Success } else { CallEnd::Error };
+            series.spread(&table::PREEMPTION_GOROUTINES_DURATION, &[end.label()], spread);
+        }
+    }
+}
+
+/// Histograms of nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Durations(BTreeMap<What, Histogram<u64>>);
+
+impl Durations {
+    pub(super) fn of(&mut self, what: What) -> &mut Histogram<u64> {
+        self.0.entry(what).or_insert_with(new_histogram)
+    }
+
+    /// Adds `count` equal durations.
+    #[inline]
+    pub fn record(&mut self, what: What, elapsed_ns: u64, count: u64) {
+        self.of(what).saturating_record_n(elapsed_ns.max(1), count);
+    }
+
+    pub(super) fn record_all(&mut self, what: What, elapsed_ns: impl Iterator<Item = u64>) {
+        let histogram = self.of(what);
+        elapsed_ns.for_each(|elapsed_ns| histogram.saturating_record(elapsed_ns.max(1)));
+    }
+
+    /// By metric and labels, with the profiles' names by number.
+    #[must_use]
+    pub fn series(&self, profiles: &[String]) -> Series {
+        let mut series = Series::default();
+        for (what, histogram) in self.0.iter().filter(|(_, histogram)| !histogram.is_empty()) {
+            what.add_to(&mut series, profiles, Spread::Durations(histogram.clone()));
+        }
+        series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_core::scheduler::label;
+
+    use super::*;
+
+    #[test]
+    fn durations_get_their_labels_when_they_are_read() {
+        let mut durations = Durations::default();
+        let second = ProfileNumber(1);
+        let bind = Timed::Point { point: "Bind", status: label::SUCCESS, profile: second };
+        for what in [
+            What::Attempt(AttemptEnd::Scheduled, second),
+            What::of(Timed::FailedAttempt { is_error: true, profile: ProfileNumber(0) }),
+            What::sli(1),
+            What::sli(15),
+            What::sli(400),
+            What::Span(bind),
+        ] {
+            durations.record(what, 1_000, 1);
+        }
+        let series = durations.series(&["default-scheduler".to_owned(), "other".to_owned()]);
+        let text = |key: &crate::metrics::Key| format!("{} {}", key.metric.name, key.values.join(","));
+        let told: Vec<String> = series.iter().map(|(key, _)| text(key)).collect();
+        assert_eq!(
+            told,
+            [
+                "scheduler_async_api_call_execution_duration_seconds pod_binding,success",
+                "scheduler_framework_extension_point_duration_seconds Bind,Success,other",
+                "scheduler_pod_scheduling_sli_duration_seconds 1",
+                "scheduler_pod_scheduling_sli_duration_seconds 15+",
+                "scheduler_scheduling_attempt_duration_seconds error,default-scheduler",
+                "scheduler_scheduling_attempt_duration_seconds scheduled,other",
+            ]
+        );
+    }
+}
