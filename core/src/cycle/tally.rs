@@ -112,7 +112,7 @@ mod tests {
         let profile = default_profile(&mut world.vocabulary);
         let mut engine = Engine::new(EngineSettings::default());
         let class = world.compile(&Arc::new(PodInput::default()));
-        let mut decide = |world: &mut World, engine: &mut Engine| {
+        let decide = |world: &mut World, engine: &mut Engine| {
             world.settle();
             engine.decide(world, &profile, class, &mut NoProbe)
         };
