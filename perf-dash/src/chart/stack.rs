@@ -2,7 +2,9 @@
 //!
 //! The whole bar is the headline turned round: the measured interval over the pods that were scheduled
 //! in it. Its parts are the extension points of the scheduling cycle, the rest of the cycle, and all
-//! that is outside (queue, cache, bindings, API). Bind and PreBind wait for others while the scheduler
+//! that is outside (queue, cache, bindings, API). Cycles are timed by the wall clock; where other
+//! processes took the processor meanwhile, which the headline leaves out, they are scaled to it.
+//! Bind and PreBind wait for others while the scheduler
 //! goes on, so they are latencies, not costs, and are no parts.
 
 use maud::{Markup, html};
@@ -52,7 +54,11 @@ pub(crate) fn parts(workload: &WorkloadResult) -> Vec<Part> {
     let timed: f64 = parts.iter().map(|part| part.us).sum();
     let cycle = mean(Stage::SchedulingCycle).unwrap_or(0.0) * attempts;
     let rest = (cycle - timed).max(0.0);
-    let outside = (1e6 / total - timed - rest).max(0.0);
+    let whole = 1e6 / total;
+    let scale = (whole / (timed + rest)).min(1.0);
+    parts.iter_mut().for_each(|part| part.us *= scale);
+    let rest = rest * scale;
+    let outside = (whole - timed * scale - rest).max(0.0);
     for ((name, colour), us) in [(REST_OF_CYCLE, rest), (OUTSIDE, outside)] {
         if us > 0.0 {
             parts.push(Part { name, colour, us });
@@ -182,6 +188,14 @@ mod tests {
         ];
         assert_eq!(named, expected);
         assert!((cost(&parts) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn cycles_that_waited_for_a_processor_are_scaled_to_the_headline() {
+        let parts =
+            parts(&timed(&[(Stage::Filter, 5.0), (Stage::Score, 10.0), (Stage::SchedulingCycle, 20.0)]));
+        assert!((cost(&parts) - 10.0).abs() < 1e-9, "{parts:?}");
+        assert_eq!(parts.iter().map(|part| part.us).collect::<Vec<_>>(), [2.5, 5.0, 2.5]);
     }
 
     #[test]
