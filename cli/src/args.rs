@@ -117,7 +117,8 @@ pub(crate) struct RunArgs {
     /// cluster's size; wins over the scheduler configuration [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) percentage_of_nodes_to_score: Option<u32>,
-    /// Seed of every random choice
+    /// Seed of every random choice. On the wall clock the order in which threads get on decides as well:
+    /// with mixed priorities two runs of a seed may bind otherwise; in virtual time (simulate) they do not
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Run each workload exactly this often [default: until the interval of its throughput is as
@@ -151,6 +152,10 @@ pub(crate) struct RunArgs {
     /// TryNominatedNodeFirst
     #[arg(long, value_name = "MODE", value_enum, default_value_t = MissMode::FallThrough)]
     pub(crate) nominated_node_miss: MissMode,
+    /// What kube-scheduler is known to miss, wake-ups and other schedulers' nominations: mended, or as it
+    /// is there (docs/reliability.md lists it)
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = GapMode::Mended)]
+    pub(crate) known_gaps: GapMode,
     /// Where to write result.json, perf-dash JSON, benchstat text and report.html
     /// [default: schedlab-report; with --json nothing is written unless this is given]
     #[arg(long, value_name = "DIR")]
@@ -201,6 +206,7 @@ impl Default for RunArgs {
             pod_counting: CountingMode::Kept,
             api: ApiArgs::default(),
             nominated_node_miss: MissMode::FallThrough,
+            known_gaps: GapMode::Mended,
             out: None,
             json: false,
             enforce_thresholds: false,
@@ -313,6 +319,14 @@ pub(crate) enum MissMode {
     FallThrough,
     /// The nomination is cleared and a fresh cycle begins
     Requeue,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapMode {
+    /// No pod that fits waits for the unschedulable flush
+    Mended,
+    /// As kube-scheduler
+    Upstream,
 }
 
 #[derive(Clone, Debug, Args)]

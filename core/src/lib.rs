@@ -14,6 +14,7 @@ pub mod framework;
 pub mod ids;
 pub mod input;
 pub mod interner;
+pub mod known_gaps;
 pub mod mutants;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;

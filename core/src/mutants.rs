@@ -6,7 +6,8 @@
 //! the defects. Each mutant takes away the one thing that keeps our core from the fault of the thread it
 //! names; what the fault looks like from outside is for the simulator to find.
 
-/// A defect that kube-scheduler has or had. Thread numbers are kubernetes/kubernetes unless said.
+/// A defect that kube-scheduler has or had, or that ours had until the simulator found it. Thread numbers
+/// are kubernetes/kubernetes unless said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mutant {
     /// #141694: a victim that was gone before it was asked to go ends the preemption silently; the
@@ -71,12 +72,24 @@ pub enum Mutant {
     /// PR #127427: a plugin does not hear of an event that helps: NodeUnschedulable, of nodes that can
     /// be used again.
     ForgottenEvent,
+    /// #130429: a scheduler fills the room that another scheduler's nominated pod waits for; the two go on
+    /// for ever, one evicting and the other filling.
+    ForeignNominationIgnored,
+    /// interpodaffinity/plugin.go, podtopologyspread/plugin.go: no pod is woken when a node leaves a domain,
+    /// or is not counted any more, while its pods remain.
+    DomainLeftUnheard,
+    /// nominator.go: what a patch of ours wrote is not known before the watch tells of it.
+    OwnWriteUnseen,
+    /// KEP-5278: a failed attempt clears the nomination although the gate is on.
+    NominationClearedAnyway,
+    /// A nominated pod holds no room against pods of its own priority.
+    EqualsTakeRoom,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 27] = [
+    pub const ALL: [Mutant; 32] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
         Mutant::HeldBackForEver,
@@ -104,9 +117,14 @@ impl Mutant {
         Mutant::GangKeepsNomination,
         Mutant::ErrorHandlerSuppressed,
         Mutant::ForgottenEvent,
+        Mutant::ForeignNominationIgnored,
+        Mutant::DomainLeftUnheard,
+        Mutant::OwnWriteUnseen,
+        Mutant::NominationClearedAnyway,
+        Mutant::EqualsTakeRoom,
     ];
 
-    /// The threads that tell of the fault.
+    /// The threads that tell of the fault, or where upstream has it.
     #[must_use]
     pub fn threads(self) -> &'static str {
         match self {
@@ -137,6 +155,11 @@ impl Mutant {
             Mutant::GangKeepsNomination => "scheduler-plugins#293",
             Mutant::ErrorHandlerSuppressed => "koordinator PR #3190",
             Mutant::ForgottenEvent => "PR #127427",
+            Mutant::ForeignNominationIgnored => "#130429",
+            Mutant::DomainLeftUnheard => "interpodaffinity/plugin.go, podtopologyspread/plugin.go",
+            Mutant::OwnWriteUnseen => "backend/queue/nominator.go",
+            Mutant::NominationClearedAnyway => "KEP-5278",
+            Mutant::EqualsTakeRoom => "KEP-1923",
         }
     }
 }
@@ -183,7 +206,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::ForgottenEvent as usize + 1);
+        assert_eq!(all.len(), Mutant::EqualsTakeRoom as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

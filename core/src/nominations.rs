@@ -27,7 +27,7 @@ pub struct Nomination {
     pub pod: PodUid,
     /// Its class.
     pub class: ClassId,
-    /// Its priority.
+    /// The highest priority that it holds room against: its own; one less for another scheduler's pod.
     pub priority: i32,
 }
 
@@ -55,6 +55,8 @@ impl Nominations {
 
     /// Nominates a pod, instead of what it was nominated to before.
     pub fn insert(&mut self, node: NodeId, nomination: Nomination) {
+        let below = i32::from(self.mutants.has(Mutant::EqualsTakeRoom));
+        let nomination = Nomination { priority: nomination.priority.saturating_sub(below), ..nomination };
         if !self.mutants.has(Mutant::PhantomNomination) {
             self.remove(nomination.pod);
         }

@@ -23,6 +23,7 @@ mod gates;
 mod gauges;
 mod host;
 mod nomination;
+mod own_nominations;
 mod pod_events;
 mod preempt;
 mod preempting;
@@ -46,7 +47,8 @@ use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::PodInput;
 use crate::interner::Vocabulary;
-use crate::mutants::Mutants;
+use crate::known_gaps::KnownGaps;
+use crate::mutants::{Mutant, Mutants};
 use crate::nominations::TryNominated;
 use crate::plugins::volume_binding::VolumeBinding;
 use crate::queue::event::NodeState;
@@ -69,6 +71,7 @@ pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes}
 
 use conditions::Conditions;
 use host::GateReport;
+use own_nominations::OwnNominations;
 use preempting::Preempting;
 use timing::Timing;
 
@@ -172,6 +175,8 @@ pub struct SchedulerSettings {
     pub plain_bindings: PlainBindings,
     /// Which events about pods are made.
     pub events: EventLevel,
+    /// Whether what kube-scheduler is known to miss is missed.
+    pub known_gaps: KnownGaps,
     /// The defect it has; none, without the feature `mutants`.
     pub mutants: Mutants,
 }
@@ -189,12 +194,18 @@ impl Default for SchedulerSettings {
             announce: Announce::default(),
             plain_bindings: PlainBindings::default(),
             events: EventLevel::default(),
+            known_gaps: KnownGaps::default(),
             mutants: Mutants::default(),
         }
     }
 }
 
 impl SchedulerSettings {
+    /// Whose hints are asked.
+    fn gaps_of_hints(&self) -> KnownGaps {
+        if self.mutants.has(Mutant::DomainLeftUnheard) { KnownGaps::Upstream } else { self.known_gaps }
+    }
+
     /// What becomes of a pod's nominated node.
     fn try_nominated(&self) -> TryNominated {
         match (self.gates.try_nominated_node_first, self.nominated_node_miss) {
@@ -219,12 +230,12 @@ struct ProfileParts {
 }
 
 impl ProfileParts {
-    fn of(profile: Profile, extenders: &[Arc<dyn Extender>]) -> ProfileParts {
+    fn of(profile: Profile, extenders: &[Arc<dyn Extender>], gaps: KnownGaps) -> ProfileParts {
         let between = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
         let prepares_volumes_only =
             profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == VolumeBinding::NAME);
         let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
-        let mut hints = HintTable::of(&profile);
+        let mut hints = HintTable::of(&profile, gaps);
         if !extenders.is_empty() {
             hints = hints.with_extenders();
         }
@@ -254,6 +265,7 @@ pub struct Scheduler {
     bindings: Bindings,
     dispatcher: Dispatcher,
     preempting: Preempting,
+    own_nominations: OwnNominations,
     #[cfg(feature = "mutants")]
     defects: defects::Defects,
     conditions: Conditions,
@@ -323,8 +335,10 @@ impl Scheduler {
         let mut world = world;
         world.set_mutants(mutants);
         world.vocabulary.pin_all();
-        let parts: Vec<ProfileParts> =
-            profiles.into_iter().map(|profile| ProfileParts::of(profile, &[])).collect();
+        let parts: Vec<ProfileParts> = profiles
+            .into_iter()
+            .map(|profile| ProfileParts::of(profile, &[], settings.gaps_of_hints()))
+            .collect();
         let mode = if settings.gates.scheduler_async_api_calls {
             DispatchMode::Queued { parallel_max: settings.parallel_calls_max }
         } else {
@@ -342,6 +356,7 @@ impl Scheduler {
             #[cfg(feature = "mutants")]
             defects: defects::Defects::default(),
             preempting: Preempting::default(),
+            own_nominations: OwnNominations::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
             missed: FxHashMap::default(),
@@ -394,7 +409,11 @@ impl Scheduler {
         assert!(self.world.pods().ids().next().is_none(), "extenders are set before the first pod comes");
         self.engine.set_extenders(in_order(extenders));
         for parts in &mut self.parts {
-            *parts = ProfileParts::of(parts.profile.clone(), self.engine.extenders());
+            *parts = ProfileParts::of(
+                parts.profile.clone(),
+                self.engine.extenders(),
+                self.settings.gaps_of_hints(),
+            );
         }
         self.queue = make_queue(&self.settings, &self.parts);
     }
@@ -465,7 +484,9 @@ impl Scheduler {
         self.world.vocabulary.stop_pinning();
         self.name_attempts();
         let extenders = self.engine.extenders();
-        self.parts = profiles.into_iter().map(|profile| ProfileParts::of(profile, extenders)).collect();
+        let gaps = self.settings.gaps_of_hints();
+        let parts = profiles.into_iter().map(|profile| ProfileParts::of(profile, extenders, gaps));
+        self.parts = parts.collect();
         self.profile_of_class.clear();
         self.engine.forget_classes();
         let incoming = self.queue.incoming().clone();
@@ -608,9 +629,13 @@ fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> Schedulin
 #[cfg(test)]
 mod binding_tests;
 #[cfg(test)]
+mod domain_tests;
+#[cfg(test)]
 mod lab;
 #[cfg(test)]
 mod nominated_tests;
+#[cfg(test)]
+mod own_nomination_tests;
 #[cfg(test)]
 mod post_filter_tests;
 #[cfg(test)]

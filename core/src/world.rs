@@ -153,6 +153,13 @@ impl World {
         self.nominations.insert(node, Nomination { pod, class, priority });
     }
 
+    /// Nominates a pod that another scheduler takes. It holds room against lower priorities only: two
+    /// schedulers that preempt on the same node at the same time would wait for each other for ever.
+    pub fn nominate_foreign(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
+        let priority = self.classes.get(class).priority.saturating_sub(1);
+        self.nominations.insert(node, Nomination { pod, class, priority });
+    }
+
     /// Takes a pod's nomination back. Returns the node it was nominated to.
     pub fn clear_nomination(&mut self, pod: PodUid) -> Option<NodeId> {
         self.nominations.remove(pod)

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, bail};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
@@ -124,6 +125,7 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         link: LinkSettings::INSTANT,
         announce: Announce::WhenNeeded,
         nominated_node_miss: NominatedNodeMiss::FallThrough,
+        known_gaps: KnownGaps::Mended,
         events: EventLevel::Off,
     };
     let registry = lab_plugins::registry();

@@ -12,6 +12,7 @@ use schedlab_cluster::latency::RateLimit;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::interner::Vocabulary;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
@@ -30,7 +31,7 @@ use schedlab_workloads::scheduler_config::SchedulerConfig;
 use super::run_history::Memory;
 use super::{run_text, select, study, study_text};
 use crate::announce::Announcer;
-use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, MissMode, RunArgs};
+use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, GapMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::{Exit, host};
@@ -171,6 +172,10 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
         nominated_node_miss: match args.nominated_node_miss {
             MissMode::FallThrough => NominatedNodeMiss::FallThrough,
             MissMode::Requeue => NominatedNodeMiss::Requeue,
+        },
+        known_gaps: match args.known_gaps {
+            GapMode::Mended => KnownGaps::Mended,
+            GapMode::Upstream => KnownGaps::Upstream,
         },
         events: match args.api.events {
             EventMode::Off => EventLevel::Off,

@@ -80,8 +80,13 @@ pub trait Api: Send + Sync {
     /// the precondition of each.
     fn bind_batch(&self, bindings: &[Binding], results: &mut Vec<Result<(), ApiError>>);
 
-    /// PATCHes on pods/status. Appends one result per patch, in order.
-    fn patch_pod_status_batch(&self, patches: &[PodStatusPatch<'_>], results: &mut Vec<Result<(), ApiError>>);
+    /// PATCHes on pods/status. Appends one result per patch, in order: the resource version that the pod
+    /// has then.
+    fn patch_pod_status_batch(
+        &self,
+        patches: &[PodStatusPatch<'_>],
+        results: &mut Vec<Result<u64, ApiError>>,
+    );
 
     /// POSTs of events about pods. Appends one result per event, in order.
     fn post_pod_events(&self, events: &[PodEventPost], results: &mut Vec<Result<PodEventRef, ApiError>>);
@@ -144,8 +149,8 @@ pub trait Api: Send + Sync {
         results.pop().expect("a batch answers every binding")
     }
 
-    /// Patches the status of one pod.
-    fn patch_pod_status(&self, patch: PodStatusPatch<'_>) -> Result<(), ApiError> {
+    /// Patches the status of one pod; its resource version then.
+    fn patch_pod_status(&self, patch: PodStatusPatch<'_>) -> Result<u64, ApiError> {
         let mut results = Vec::with_capacity(1);
         self.patch_pod_status_batch(&[patch], &mut results);
         results.pop().expect("a batch answers every patch")

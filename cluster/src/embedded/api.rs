@@ -228,7 +228,7 @@ impl Api for EmbeddedCluster {
     fn patch_pod_status_batch(
         &self,
         patches: &[PodStatusPatch<'_>],
-        results: &mut Vec<Result<(), ApiError>>,
+        results: &mut Vec<Result<u64, ApiError>>,
     ) {
         self.write_each((Verb::Patch, Target::PodStatus), patches, results, State::patch_pod);
     }

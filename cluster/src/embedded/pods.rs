@@ -250,9 +250,9 @@ impl State {
         ApiError::invalid("Pod", &self.names.text(row.name), why)
     }
 
-    /// A patch that changes nothing is no write.
+    /// The version that the pod has then. A patch that changes nothing is no write.
     #[inline]
-    pub(super) fn patch_pod(&mut self, patch: &PodStatusPatch<'_>, now_ns: u64) -> Result<(), ApiError> {
+    pub(super) fn patch_pod(&mut self, patch: &PodStatusPatch<'_>, now_ns: u64) -> Result<u64, ApiError> {
         let Some(row) = self.rows.get_mut(patch.pod) else {
             return Err(self.pod_is_gone(patch.pod));
         };
@@ -279,13 +279,13 @@ impl State {
         }
         row.phase = patch.phase.unwrap_or(row.phase);
         if *row == before {
-            return Ok(());
+            return Ok(before.resource_version);
         }
         self.pressure.release();
         row.resource_version = self.log.next_version();
         let row = *row;
         self.publish(EventKind::Modified, WatchedObject::Pod(row));
-        Ok(())
+        Ok(row.resource_version)
     }
 
     #[inline]

@@ -111,7 +111,8 @@ impl Batch {
 pub(super) struct Answer {
     pub(super) id: CallId,
     pub(super) pod: PodUid,
-    pub(super) result: Result<(), CallFailure>,
+    /// The version that a patched pod has then; 0 for other calls.
+    pub(super) result: Result<u64, CallFailure>,
 }
 
 /// Performs calls.
@@ -132,6 +133,7 @@ pub(super) struct Binder<B> {
 #[derive(Default)]
 pub(super) struct Scratch {
     results: Vec<Result<(), ApiError>>,
+    patched: Vec<Result<u64, ApiError>>,
     binds: Vec<Binding>,
     bound: Vec<Bound>,
 }
@@ -221,7 +223,7 @@ impl<B: BindRecorder> Binder<B> {
         }
         self.recorder.binds_begin();
         let mut scratch = std::mem::take(&mut self.scratch);
-        let Scratch { results, binds, bound } = &mut scratch;
+        let Scratch { results, binds, bound, .. } = &mut scratch;
         binds.clear();
         binds.extend(batch.binds.iter().map(|call| call.binding));
         results.clear();
@@ -262,7 +264,7 @@ impl<B: BindRecorder> Binder<B> {
                 phase: None,
             })
             .collect();
-        let results = &mut self.scratch.results;
+        let results = &mut self.scratch.patched;
         results.clear();
         let start_ns = self.recorder.times_calls().then(monotonic_ns);
         self.api.patch_pod_status_batch(&wanted, results);
@@ -275,7 +277,10 @@ impl<B: BindRecorder> Binder<B> {
             }
         }
         let calls = patches.iter().zip(results.iter());
-        answers.extend(calls.map(|(call, result)| answer(call.id, call.patch.pod, result)));
+        answers.extend(calls.map(|(call, result)| {
+            let result = result.as_ref().copied().map_err(failure);
+            Answer { id: call.id, pod: call.patch.pod, result }
+        }));
     }
 
     fn delete(&mut self, deletes: &[(CallId, PodUid)], answers: &mut Vec<Answer>) {
@@ -319,7 +324,7 @@ pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
 }
 
 fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
-    Answer { id, pod, result: result.as_ref().map(|_| ()).map_err(failure) }
+    Answer { id, pod, result: result.as_ref().map(|()| 0).map_err(failure) }
 }
 
 /// What the scheduler is told of an error.

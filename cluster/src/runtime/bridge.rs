@@ -54,7 +54,7 @@ impl Bridge {
                 // A pod that is new and names no node, or is on one, has nothing to say of this.
                 if row.node.is_none() && (row.nominated.is_some() || event.kind == EventKind::Modified) {
                     let nominated = row.nominated.map(|name| self.node(name, api, scheduler));
-                    scheduler.on_nomination(row.uid, nominated, now_ns);
+                    scheduler.on_nomination(row.uid, nominated, row.resource_version, now_ns);
                 }
             }
             (WatchedObject::Node(node), EventKind::Deleted) => scheduler.on_node_removed(&node.input.name),

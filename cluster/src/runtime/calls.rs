@@ -15,7 +15,7 @@ pub(super) struct Ended {
 
 impl Ended {
     /// Adds a batch's results.
-    pub(super) fn count(&self, results: &[Result<(), ApiError>]) {
+    pub(super) fn count<T>(&self, results: &[Result<T, ApiError>]) {
         let failed = results.iter().filter(|result| result.is_err()).count() as u64;
         self.well.fetch_add(results.len() as u64 - failed, Ordering::Relaxed);
         self.badly.fetch_add(failed, Ordering::Relaxed);

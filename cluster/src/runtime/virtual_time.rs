@@ -148,18 +148,18 @@ pub struct ReadyCall {
 }
 
 impl ReadyCall {
-    /// Performs the call now.
-    pub fn perform(&self, api: &dyn Api) -> Result<(), CallFailure> {
+    /// Performs the call now. The version that a patched pod has then; 0 for other calls.
+    pub fn perform(&self, api: &dyn Api) -> Result<u64, CallFailure> {
         let result = match &self.effect {
-            Effect::Bind(binding) => api.bind_pod(*binding),
+            Effect::Bind(binding) => api.bind_pod(*binding).map(|()| 0),
             Effect::Patch { condition, nomination } => api.patch_pod_status(PodStatusPatch {
                 pod: self.pod,
                 condition: condition.as_ref().map(binder::condition),
                 nomination: *nomination,
                 phase: None,
             }),
-            Effect::Delete => api.delete_pod(self.pod),
-            Effect::Volumes(writes) => volumes::write(api, writes),
+            Effect::Delete => api.delete_pod(self.pod).map(|()| 0),
+            Effect::Volumes(writes) => volumes::write(api, writes).map(|()| 0),
         };
         result.map_err(|error| binder::failure(&error))
     }
@@ -243,11 +243,12 @@ impl VirtualScheduler {
     }
 
     /// Tells it how a call ended. Bindings that nobody tracks are answered only if they failed.
-    pub fn answer(&mut self, call: &ReadyCall, result: Result<(), CallFailure>, now_ns: u64) {
+    pub fn answer(&mut self, call: &ReadyCall, result: Result<u64, CallFailure>, now_ns: u64) {
         match (call.id, result) {
-            (CallId::UNTRACKED, Ok(())) => {}
+            (CallId::UNTRACKED, Ok(_)) => {}
             (CallId::UNTRACKED, Err(_)) => self.scheduler.on_bind_failed(call.pod, now_ns),
-            (id, result) => self.scheduler.on_answer(id, result, now_ns),
+            (id, Ok(version)) => self.scheduler.on_patched(id, version, now_ns),
+            (id, Err(failure)) => self.scheduler.on_answer(id, Err(failure), now_ns),
         }
         // One that failed for a passing reason is made again, and stays on the dispatcher's books.
         let dispatcher = self.scheduler.dispatcher();

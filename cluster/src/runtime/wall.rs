@@ -411,9 +411,10 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             }
             for Answer { id, pod, result } in self.from_binder.try_iter().take(answer_count).flatten() {
                 self.blocking.answered(id);
-                match id {
-                    CallId::UNTRACKED => self.scheduler.on_bind_failed(pod, now_ns),
-                    id => self.scheduler.on_answer(id, result, now_ns),
+                match (id, result) {
+                    (CallId::UNTRACKED, _) => self.scheduler.on_bind_failed(pod, now_ns),
+                    (id, Ok(version)) => self.scheduler.on_patched(id, version, now_ns),
+                    (id, Err(failure)) => self.scheduler.on_answer(id, Err(failure), now_ns),
                 }
             }
             if let Some(last) = events.last() {

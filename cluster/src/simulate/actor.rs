@@ -45,7 +45,8 @@ pub(super) struct Pipe {
 pub(super) struct Flight {
     pub(super) call: ReadyCall,
     pub(super) fault: Option<CallFault>,
-    pub(super) result: Option<Result<(), CallFailure>>,
+    /// As [`ReadyCall::perform`] says it.
+    pub(super) result: Option<Result<u64, CallFailure>>,
 }
 
 /// What is known of a pod that a scheduler has decided about.
@@ -61,6 +62,8 @@ pub(super) struct Record {
     /// The nodes it may have been nominated to, a bit each: a call may be made long after it was
     /// wanted.
     pub(super) may_name: u32,
+    /// A preemptor above it took over a node that it was nominated to: its nomination may be cleared.
+    pub(super) may_clear: bool,
     /// A binding was sent and not answered yet, under this number.
     pub(super) binding: Option<CallId>,
     /// The API took a binding of ours.

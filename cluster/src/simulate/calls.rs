@@ -14,7 +14,7 @@ use super::faults::CallFault;
 use super::item::Item;
 use super::run::Simulation;
 use super::violation::Invariant;
-use crate::api::{Nomination, PodRow};
+use crate::api::Nomination;
 use crate::runtime::virtual_time::{Effect, ReadyCall};
 
 const SECOND: u64 = 1_000_000_000;
@@ -87,7 +87,7 @@ impl Simulation<'_> {
             Some(CallFault::LostAnswer) => (true, Some(CallFailure::Other)),
         };
         self.note(|| format!("arrives: pod {} {:?} ({fault:?})", call.pod.0, call.effect));
-        let mut result = Ok(());
+        let mut result = Ok(0);
         if is_done {
             self.judge_arrival(at, &call);
             result = call.perform(&self.api);
@@ -248,27 +248,14 @@ impl Simulation<'_> {
                 let setup = &self.scenario.setup;
                 let keeps = setup.gates.nominated_node_name_for_expectation
                     && setup.nominated_node_miss == NominatedNodeMiss::FallThrough;
-                if keeps && !self.lost_to_a_higher(at, pod) {
+                let is_gone = self.actors[at].seen.pods.get(&pod).is_none();
+                if keeps && !is_gone && !record.may_clear {
                     self.fail(Invariant::AllowedWrites, || {
                         format!("the nomination of pod {} is cleared; KEP-5278 leaves that to others", pod.0)
                     });
                 }
             }
         }
-    }
-
-    /// A pod of a higher priority took the node over: upstream clears the nominations of lower ones.
-    fn lost_to_a_higher(&self, at: usize, pod: PodUid) -> bool {
-        let actor = &self.actors[at];
-        let Some(row) = actor.seen.pods.get(&pod) else { return true };
-        let priority = self.shape_of(row).priority;
-        let is_higher = |other: &&PodRow| self.shape_of(other).priority > priority;
-        actor
-            .seen
-            .pods
-            .values()
-            .filter(is_higher)
-            .any(|other| actor.records.get(&other.uid).is_some_and(|record| record.may_name != 0))
     }
 
     /// KEP-5229: no `PodScheduled=False` reaches a pod that we have bound.

@@ -97,7 +97,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// Room that nominated pods of the same or a higher priority hold is not taken.
+    /// Room that nominated pods of the same or a higher priority hold is not taken; those of another
+    /// scheduler hold it against lower priorities. A nomination that is being taken back holds none: its call is on its way, or failed and
+    /// will be made again.
     fn check_reserved(&mut self, at: usize, row: &PodRow, shape: &PodShape, node: u8) {
         let actor = &self.actors[at];
         let pods = actor.scheduler().world().pods();
@@ -114,7 +116,9 @@ impl Simulation<'_> {
                 && !actor.lanes.contains_key(&other.uid)
                 && !actor.scheduler().dispatcher().has_calls_of(other.uid)
                 && actor.records.get(&other.uid).is_none_or(|record| !record.patch_failed)
-                && pods.find(other.uid).is_some_and(|pod| pods.get(pod).state == PodState::Pending)
+                && pods
+                    .find(other.uid)
+                    .is_some_and(|pod| matches!(pods.get(pod).state, PodState::Pending | PodState::Foreign))
         };
         let holding: Vec<PodShape> = actor
             .seen
@@ -122,7 +126,10 @@ impl Simulation<'_> {
             .values()
             .filter(holds)
             .map(|other| *self.shape_of(other))
-            .filter(|other| other.priority >= shape.priority && other.scheduler == shape.scheduler)
+            .filter(|other| {
+                let is_own = other.scheduler == shape.scheduler;
+                other.priority > shape.priority || (is_own && other.priority == shape.priority)
+            })
             .collect();
         if holding.is_empty() {
             return;

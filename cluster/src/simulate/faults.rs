@@ -20,11 +20,17 @@ pub enum Profile {
     Rivals,
     /// All of it.
     Storm,
+    /// Nodes leave their zones, or are deleted, while their pods remain; pods keep together or apart. In no
+    /// storm: seeds would mean something else.
+    Domains,
+    /// Nominations are written by several at a time, over calls that fail and watches that break. In no
+    /// storm, either.
+    Nominations,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 7] = [
+    pub const ALL: [Profile; 9] = [
         Profile::None,
         Profile::Api,
         Profile::Watch,
@@ -32,6 +38,8 @@ impl Profile {
         Profile::Restart,
         Profile::Rivals,
         Profile::Storm,
+        Profile::Domains,
+        Profile::Nominations,
     ];
 
     /// Its name on the command line.
@@ -45,6 +53,8 @@ impl Profile {
             Profile::Restart => "restart",
             Profile::Rivals => "rivals",
             Profile::Storm => "storm",
+            Profile::Domains => "domains",
+            Profile::Nominations => "nominations",
         }
     }
 

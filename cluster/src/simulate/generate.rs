@@ -75,6 +75,24 @@ impl Features {
             nominations: rivals && choices.chance(75),
             node_changes: choices.chance(50),
         }
+        .of_interest_to(profile)
+    }
+
+    /// With what the profile is about. Nothing is drawn: a seed means the same in all other profiles.
+    fn of_interest_to(self, profile: Profile) -> Features {
+        match profile {
+            Profile::Domains => Features {
+                zones: true,
+                // One of them at least, and often one alone.
+                avoids: self.avoids || !(self.joins || self.spreads),
+                node_changes: true,
+                ..self
+            },
+            Profile::Nominations => {
+                Features { nominations: true, passes: true, pre_bind: self.pre_bind || self.permit, ..self }
+            }
+            _ => self,
+        }
     }
 }
 
@@ -106,7 +124,8 @@ fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup 
         node_affinity_required_during_execution: false,
         clearing_nominated_node_name_after_binding: true,
     };
-    let has_second = profile.includes(Profile::Rivals) && choices.chance(35);
+    let has_rivals = profile.includes(Profile::Rivals) || profile == Profile::Nominations;
+    let has_second = has_rivals && choices.chance(35);
     Setup {
         gates,
         class_cache: if choices.chance(80) { ClassCache::On } else { ClassCache::Off },
@@ -355,6 +374,17 @@ impl<'a> Writer<'a> {
 
     /// Something of the profile's own.
     fn trouble(&mut self) -> Option<Action> {
+        match self.profile {
+            Profile::Domains => return self.leave_domain(),
+            Profile::Nominations => {
+                return match self.choices.below(10) {
+                    0..=4 => self.rival(),
+                    5..=7 => Some(Action::Fail(self.watch_fault())),
+                    _ => Some(Action::Fail(self.call_fault())),
+                };
+            }
+            _ => {}
+        }
         let kinds: Vec<Profile> =
             [Profile::Api, Profile::Watch, Profile::Nodes, Profile::Restart, Profile::Rivals]
                 .into_iter()
@@ -410,6 +440,19 @@ impl<'a> Writer<'a> {
             1 => Fault::Duplicate { scheduler, stream },
             _ => Fault::Disconnect { scheduler, stream, ms: self.choices.range(0, 3000) as u32 },
         }
+    }
+
+    /// A node goes, or is in another zone or in none, and takes no more pods as often as not.
+    fn leave_domain(&mut self) -> Option<Action> {
+        if self.choices.chance(35) {
+            return self.lose();
+        }
+        let node = self.node();
+        let old = self.nodes[usize::from(node.0)]?;
+        let zone = self.choices.chance(50).then(|| self.choices.range(0, 2) as u8);
+        let shape = NodeShape { zone, cordoned: old.cordoned || self.choices.chance(30), ..old };
+        self.nodes[usize::from(node.0)] = Some(shape);
+        (shape != old).then_some(Action::UpdateNode(node, shape))
     }
 
     fn lose(&mut self) -> Option<Action> {

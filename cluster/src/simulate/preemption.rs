@@ -4,12 +4,13 @@
 use schedlab_core::ids::{PodId, PodUid};
 use schedlab_core::pods::PodState;
 
-use super::check::number_of_id;
+use super::check::{number_of_id, number_of_name};
 use super::judge::Placed;
 use super::run::Simulation;
 use super::scenario::NODES_MAX;
 use super::shape::PodShape;
 use super::violation::Invariant;
+use crate::api::PodRow;
 use crate::runtime::virtual_time::{Effect, ReadyCall};
 
 /// Resources are all that counts for the pod: it keeps away from nobody and needs nobody.
@@ -30,6 +31,23 @@ impl Simulation<'_> {
             self.view.placed.iter().any(|other| other.node == node && other.shape.priority < priority);
         if has_victim || self.has_let_go(at, node, priority) {
             self.actors[at].record(known.uid).may_name |= 1 << node;
+            self.note_losers(at, node, priority);
+        }
+    }
+
+    /// A preemptor takes a node over: pods below it that are nominated there lose their nominations. The
+    /// calls that say so may go out much later, when the preemptor is gone.
+    fn note_losers(&mut self, at: usize, node: u8, priority: i32) {
+        let actor = &self.actors[at];
+        let is_named = |row: &PodRow| {
+            let may_name = actor.records.get(&row.uid).map_or(0, |record| record.may_name);
+            row.nominated.map(number_of_name) == Some(node) || may_name & (1 << node) != 0
+        };
+        let rows = actor.seen.pods.values();
+        let losers = rows.filter(|row| self.shape_of(row).priority < priority && is_named(row));
+        let losers: Vec<PodUid> = losers.map(|row| row.uid).collect();
+        for uid in losers {
+            self.actors[at].record(uid).may_clear = true;
         }
     }
 
@@ -93,7 +111,11 @@ impl Simulation<'_> {
             };
             let others = world.nominations().on(node).iter();
             let lower = others.filter(|other| other.priority < priority).map(|other| other.pod);
-            lower.filter(|uid| !was_there(uid)).min()
+            // What another scheduler's pods are nominated to is for that one to say.
+            let is_own = |uid: &PodUid| {
+                world.pods().find(*uid).is_some_and(|pod| world.pods().get(pod).state != PodState::Foreign)
+            };
+            lower.filter(|uid| !was_there(uid) && is_own(uid)).min()
         });
         self.checks.note(Invariant::NominatorEqualsStatus);
         match (node, lower) {

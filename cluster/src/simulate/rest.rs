@@ -52,7 +52,8 @@ impl Simulation<'_> {
         let world = actor.scheduler().world();
         let nominations = world.nominations();
         let (mut wrong, mut outlived) = (None, None);
-        for row in self.truth.pods.values().filter(|row| self.shape_of(row).scheduler == actor.number) {
+        // Those of another scheduler hold room as well.
+        for row in self.truth.pods.values() {
             let held = nominations.node_of(row.uid).map(|node| number_of_id(world, node));
             let said =
                 row.nominated.filter(|_| row.node.is_none() && !row.phase.is_finished()).map(number_of_name);
@@ -60,7 +61,7 @@ impl Simulation<'_> {
             if held != said && !failed {
                 wrong = Some((row.uid, held, said));
             }
-            if self.outlives_its_attempt(at, row) {
+            if self.shape_of(row).scheduler == actor.number && self.outlives_its_attempt(at, row) {
                 outlived = Some(row.uid);
             }
         }

@@ -32,6 +32,32 @@ fn the_first_seeds_hold() {
 }
 
 #[test]
+fn the_largest_seeds_end() {
+    let seeds = u64::MAX - 3..u64::MAX;
+    let plan = SeedPlan { seeds, profile: Some(Profile::None), threads: 2, mutants: Mutants::default() };
+    assert_eq!(run_seeds(&plan, &|_| Go::On).seeds, 3);
+}
+
+/// Each found a fault of the scheduler, or of the judge. Which one is told in docs/reliability.md.
+#[test]
+fn seeds_that_found_a_fault_hold() {
+    let found = [
+        (115_452, Profile::Watch),
+        (181_255, Profile::Storm),
+        (257_313, Profile::Nodes),
+        (3_170_565, Profile::Storm),
+        (10_186_112, Profile::Watch),
+        (3_014_728, Profile::Storm),
+        (3_167_481, Profile::Api),
+        (3_153_621, Profile::Api),
+    ];
+    for (seed, profile) in found {
+        let outcome = run_caught(&generate(seed, profile));
+        assert_eq!(outcome.violation, None, "schedlab simulate --seed {seed} --faults {}", profile.name());
+    }
+}
+
+#[test]
 fn a_hundred_seeds_meet_every_kind_of_fault_and_every_invariant() {
     let plan = SeedPlan { seeds: 0..100, profile: None, threads: 2, mutants: Mutants::default() };
     let summary = run_seeds(&plan, &|_| Go::On);

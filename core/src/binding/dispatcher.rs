@@ -233,16 +233,35 @@ impl Dispatcher {
         self.out.push(OutgoingCall { id: CallId::UNTRACKED, call });
     }
 
-    /// Whether a pod has a call that waits or is on its way.
+    /// Whether a pod has a call that waits in line, is on its way, or failed and is to be made again.
     #[must_use]
     pub fn has_calls_of(&self, pod: PodUid) -> bool {
-        !self.lanes.is_empty() && self.lanes.contains_key(&pod)
+        (!self.lanes.is_empty() && self.lanes.contains_key(&pod)) || self.retried_patch(pod).is_some()
     }
 
-    /// The patch of a pod that waits in line. A binding makes it needless: the API will never hear of it.
+    /// The patch of a pod that failed and is to be made again.
+    fn retried_patch(&self, pod: PodUid) -> Option<CallId> {
+        let is_patch = |id: &CallId| {
+            let call = self.calls.get(*id).map(|call| &call.call);
+            matches!(call, Some(ApiCall::PatchStatus(patch)) if patch.pod == pod)
+        };
+        self.retries.iter().map(|&(_, id)| id).find(is_patch)
+    }
+
+    /// A pod is about to be bound: the patch that the API will never hear of. One that waits in line is
+    /// dropped when the binding takes its place. One that is to be made again is dropped here, unless the
+    /// binding waits for it: it would arrive after the binding.
     #[must_use]
-    pub(crate) fn waiting_patch(&self, pod: PodUid) -> Option<&StatusPatch> {
-        match &self.calls.get(self.lanes.get(&pod)?.waiting?)?.call {
+    pub(crate) fn supersede_patch(&mut self, pod: PodUid) -> Option<StatusPatch> {
+        if let Some(waiting) = self.lanes.get(&pod).and_then(|lane| lane.waiting)
+            && let Some(ApiCall::PatchStatus(patch)) = self.calls.get(waiting).map(|call| &call.call)
+        {
+            return Some(patch.clone());
+        }
+        let id = self.retried_patch(pod).filter(|_| self.mode == DispatchMode::Direct)?;
+        self.retries.retain(|&(_, known)| known != id);
+        self.counts.merged += 1;
+        match self.calls.remove(id)?.call {
             ApiCall::PatchStatus(patch) => Some(patch),
             _ => None,
         }
@@ -263,7 +282,17 @@ impl Dispatcher {
     /// Whether a condition of a pod is on the books: to be written, or being written.
     #[must_use]
     pub(crate) fn has_condition_of(&self, pod: PodUid) -> bool {
-        let tells = |call: &ApiCall| matches!(call, ApiCall::PatchStatus(patch) if patch.pod == pod && patch.condition.is_some());
+        self.has_patch_of(pod, |patch| patch.condition.is_some())
+    }
+
+    /// The same of a nomination.
+    #[must_use]
+    pub(crate) fn has_nomination_of(&self, pod: PodUid) -> bool {
+        self.has_patch_of(pod, |patch| patch.nomination != Nomination::Keep)
+    }
+
+    fn has_patch_of(&self, pod: PodUid, is_meant: impl Fn(&StatusPatch) -> bool) -> bool {
+        let tells = |call: &ApiCall| matches!(call, ApiCall::PatchStatus(patch) if patch.pod == pod && is_meant(patch));
         if self.mode == DispatchMode::Direct {
             return self.calls.iter().any(tells);
         }

@@ -228,7 +228,7 @@ impl Scheduler {
         if self.settings.gates.nominated_node_name_for_expectation && is_wanted && is_news {
             let patch = StatusPatch { pod: uid, condition: None, nomination: Nomination::Node(node) };
             self.world.pods_mut().get_mut(pod).set_nominated(Some(node));
-            let call = self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+            let call = self.want(ApiCall::PatchStatus(patch));
             // A queued call is waited for by the dispatcher, which binds after it.
             if let (Some(call), DispatchMode::Direct) = (call, self.dispatcher.mode()) {
                 self.set_stage(uid, Stage::Announcing(call));
@@ -284,8 +284,7 @@ impl Scheduler {
                     progress = PreBindProgress::Begin;
                 }
                 PreBindStep::Perform(calls) => {
-                    let left: Vec<CallId> =
-                        calls.into_iter().filter_map(|call| self.dispatcher.enqueue(call)).collect();
+                    let left: Vec<CallId> = calls.into_iter().filter_map(|call| self.want(call)).collect();
                     if !left.is_empty() {
                         left.iter().for_each(|&call| self.bindings.expect_answer(call, uid));
                         self.note_pre_bind_plugin(uid, plugin_ns);
@@ -327,7 +326,7 @@ impl Scheduler {
         match self.ask_binders(cycle.pod, cycle.node, cycle.profile) {
             Err((plugin, refusal)) => self.fail_binding(cycle.uid, plugin, &refusal),
             Ok(call) => {
-                if let Some(patch) = self.dispatcher.waiting_patch(cycle.uid) {
+                if let Some(patch) = self.dispatcher.supersede_patch(cycle.uid) {
                     // The binding takes its place: should that fail, the status says what it said.
                     let row = self.world.pods_mut().get_mut(cycle.pod);
                     if patch.nomination != Nomination::Keep {
@@ -337,7 +336,7 @@ impl Scheduler {
                         row.condition = UNSURE;
                     }
                 }
-                let call = self.dispatcher.enqueue(call).expect("nothing is more urgent than a binding");
+                let call = self.want(call).expect("nothing is more urgent than a binding");
                 self.set_stage(cycle.uid, Stage::Binding(call));
                 self.bindings.expect_answer(call, cycle.uid);
             }
@@ -348,12 +347,26 @@ impl Scheduler {
         self.bindings.set_stage(uid, stage);
     }
 
-    /// The API answered a call.
+    /// The API answered a call; whoever knows which version the pod has after a patch says it with
+    /// [`Scheduler::on_patched`].
     pub fn on_answer(&mut self, id: CallId, result: Result<(), CallFailure>, now_ns: u64) {
+        self.on_version_answer(id, result.map(|()| 0), now_ns);
+    }
+
+    /// The API took a patch, and answered with the object: `metadata.resourceVersion` of the pod.
+    pub fn on_patched(&mut self, id: CallId, version: u64, now_ns: u64) {
+        self.on_version_answer(id, Ok(version), now_ns);
+    }
+
+    fn on_version_answer(&mut self, id: CallId, result: Result<u64, CallFailure>, now_ns: u64) {
         self.see(now_ns);
-        let Some(finished) = self.dispatcher.on_answer(id, result, self.now_ns) else { return };
-        if let (Err(_), ApiCall::PatchStatus(patch)) = (&finished.result, &finished.call) {
-            self.on_patch_failed(patch);
+        let is_done = result.map(|_| ());
+        let Some(finished) = self.dispatcher.on_answer(id, is_done, self.now_ns) else { return };
+        if let ApiCall::PatchStatus(patch) = &finished.call {
+            match result {
+                Ok(version) => self.on_patch_taken(patch, version),
+                Err(_) => self.on_patch_failed(patch),
+            }
         }
         if let (Err(_), ApiCall::BindVolumes(_)) = (&finished.result, &finished.call) {
             self.counters.volume_binding_errors += 1;

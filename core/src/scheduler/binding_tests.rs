@@ -337,10 +337,10 @@ fn a_nomination_that_is_taken_back_does_not_wake_its_own_pod() {
     for uid in [7, 8] {
         lab.pod(uid, pod("2", 0));
     }
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
     lab.run();
     lab.answer_all(Ok(()));
-    lab.scheduler.on_nomination(PodUid(7), None, 0);
+    lab.scheduler.on_nomination(PodUid(7), None, 0, 0);
     assert_eq!(lab.standing(7), Some(Standing::Unschedulable));
     assert_ne!(lab.standing(8), Some(Standing::Unschedulable), "others may have had to leave it room");
 }
@@ -363,7 +363,7 @@ fn a_nomination_that_is_there_already_is_not_written_again() {
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
     let node = lab.scheduler.node_id("n1");
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
     assert_eq!(lab.run(), ["7 -> n1"]);
 }
 
@@ -592,7 +592,7 @@ fn with_the_gate_on_a_nomination_outlives_a_failed_cycle() {
         let mut lab = Lab::with(gates);
         lab.pod(7, pod("2", 0));
         let node = lab.scheduler.node_id("not there yet");
-        lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+        lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
         let said = lab.run();
         assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
         let pods = lab.scheduler.world().pods();
@@ -606,11 +606,11 @@ fn a_nomination_that_goes_makes_room_for_equals_and_lower() {
     let mut lab = Lab::new();
     let node = lab.scheduler.node_id("n1");
     lab.pod(7, pod("2", 5));
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0);
+    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
     lab.pod(8, pod("2", 5));
     lab.pod(9, pod("2", 6));
     lab.run();
-    lab.scheduler.on_nomination(PodUid(7), None, 0);
+    lab.scheduler.on_nomination(PodUid(7), None, 0, 0);
     let standings = [8, 9].map(|uid| lab.standing(uid));
     assert_eq!(standings, [Some(Standing::Backoff), Some(Standing::Unschedulable)]);
 }

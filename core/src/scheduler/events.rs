@@ -220,6 +220,7 @@ impl Scheduler {
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
         self.world.forget_volumes(uid);
+        self.own_nominations.forget(uid);
         if was_nominated && !self.settings.mutants.has(Mutant::BoundStillNominated) {
             self.note_nomination(pod, None);
         }
@@ -242,6 +243,7 @@ impl Scheduler {
             self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), Scope::Except(row.uid));
         }
         self.dispatcher.forget(row.uid);
+        self.own_nominations.forget(row.uid);
         self.note_nomination(pod, None);
         if row.node().is_none() {
             let held = row.nominated().or_else(|| self.missed.remove(&row.uid));
@@ -279,7 +281,13 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         match row.node() {
             Some(node) => self.replace(pod, class, node),
-            None => self.world.pods_mut().get_mut(pod).class = class,
+            None => {
+                self.world.pods_mut().get_mut(pod).class = class;
+                if row.nominated().is_some() {
+                    // Room is held for the pod as it is now. Upstream: nominator.go `UpdateNominatedPod`.
+                    self.note_nomination(pod, row.nominated());
+                }
+            }
         }
         let after = self.facts(pod);
         let changes = pod_changes(self.world.class(row.class), self.world.class(class));
@@ -324,6 +332,7 @@ impl Scheduler {
         self.preempting.end(uid);
         self.abandon_binding(uid);
         self.dispatcher.forget(uid);
+        self.own_nominations.forget(uid);
         self.world.unreserve_volumes(uid);
         let mutants = self.settings.mutants;
         let held = self.missed.remove(&uid).or(row.nominated());

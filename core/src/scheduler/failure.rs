@@ -61,7 +61,7 @@ impl Scheduler {
         }
         self.world.pods_mut().get_mut(pod).condition = failure.condition;
         let condition = is_news.then(|| self.conditions.change(row.condition, failure.condition));
-        self.dispatcher.enqueue(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
+        self.want(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
     }
 
     /// The nominated node does not fit: the nomination is cleared, and the pod is tried again at once,
@@ -83,7 +83,7 @@ impl Scheduler {
         self.world.pods_mut().get_mut(pod).condition = condition;
         let condition = is_news.then(|| self.conditions.change(row.condition, condition));
         let patch = StatusPatch { pod: row.uid, condition, nomination: Nomination::Clear };
-        self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+        self.want(ApiCall::PatchStatus(patch));
     }
 
     /// A plugin refused a pod after a node was found; the pod has left the node.
@@ -126,7 +126,7 @@ impl Scheduler {
         let uid = row.uid;
         let change = Some(self.conditions.change(before, condition));
         let patch = StatusPatch { pod: uid, condition: change, nomination: Nomination::Keep };
-        self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+        self.want(ApiCall::PatchStatus(patch));
     }
 
     /// A status could not be written: scheduling goes on as before, and the next time there is

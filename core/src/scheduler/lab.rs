@@ -15,6 +15,8 @@ use crate::quantity::Quantity;
 pub(super) struct Lab {
     pub(super) scheduler: Scheduler,
     pub(super) now_ns: u64,
+    /// The version of the last write to the API.
+    pub(super) version: u64,
     pub(super) open: Vec<OutgoingCall>,
 }
 
@@ -24,7 +26,7 @@ fn resources(list: &[(&str, &str)]) -> ResourceList {
     list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
 }
 
-fn node(name: &str, cpu: &str) -> NodeInput {
+pub(super) fn node(name: &str, cpu: &str) -> NodeInput {
     NodeInput {
         name: name.to_owned(),
         allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
@@ -53,7 +55,7 @@ impl Lab {
         let engine = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
         let scheduler = Scheduler::with_settings(world, vec![profile], engine, settings);
         let scheduler = scheduler.expect("gates that go together");
-        let mut lab = Lab { scheduler, now_ns: 0, open: Vec::new() };
+        let mut lab = Lab { scheduler, now_ns: 0, version: 0, open: Vec::new() };
         nodes.iter().for_each(|(name, cpu)| lab.node(name, cpu));
         lab
     }
@@ -101,7 +103,8 @@ impl Lab {
     /// The watch says which node a pod is nominated to.
     pub(super) fn nominated(&mut self, uid: u64, node: Option<&str>) {
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_nomination(PodUid(uid), node, self.now_ns);
+        self.version += 1;
+        self.scheduler.on_nomination(PodUid(uid), node, self.version, self.now_ns);
     }
 
     /// One cycle, and the calls that came up.
@@ -133,6 +136,30 @@ impl Lab {
         let at = at.unwrap_or_else(|| panic!("no open call reads {text:?}"));
         let OutgoingCall { id, .. } = self.open.remove(at);
         self.scheduler.on_answer(id, result, self.now_ns);
+    }
+
+    /// The API takes the oldest open patch that reads so; the pod has the next version then.
+    #[track_caller]
+    pub(super) fn take_patch(&mut self, text: &str) -> u64 {
+        self.version += 1;
+        self.answer_patch(text, self.version);
+        self.version
+    }
+
+    /// The API took the oldest open patch that reads so; the pod had this version then.
+    #[track_caller]
+    pub(super) fn answer_patch(&mut self, text: &str, version: u64) {
+        let world = self.scheduler.world();
+        let at = self.open.iter().position(|outgoing| outgoing.call.text(world) == text);
+        let at = at.unwrap_or_else(|| panic!("no open call reads {text:?}"));
+        let OutgoingCall { id, .. } = self.open.remove(at);
+        self.scheduler.on_patched(id, version, self.now_ns);
+    }
+
+    /// The watch tells of a version of a pod, which names this node.
+    pub(super) fn nominated_at(&mut self, uid: u64, node: Option<&str>, version: u64) {
+        let node = node.map(|name| self.scheduler.node_id(name));
+        self.scheduler.on_nomination(PodUid(uid), node, version, self.now_ns);
     }
 
     /// The API takes every open patch.

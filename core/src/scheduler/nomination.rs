@@ -4,48 +4,106 @@
 //! when another node is meant, never cleared by the scheduler; the API clears it when the pod is
 //! bound. Gate off: cleared after a failed cycle.
 
+use crate::binding::CallId;
 use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodId, PodUid};
+use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
 use crate::pods::{PodRow, PodState};
 use crate::queue::Scope;
 use crate::queue::event::{ASSIGNED_POD_DELETE, Event, PodFacts};
 
-use super::{NominatedNodeMiss, Scheduler};
+use super::own_nominations::{Age, Answer};
+use super::{ApiCall, NominatedNodeMiss, Scheduler, StatusPatch};
 
 impl Scheduler {
-    /// The API says which node a pod is nominated to; whoever wrote it. The node need not exist.
-    pub fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, now_ns: u64) {
-        if self.take_over_nomination(uid, node, now_ns) {
+    /// The API says which node a pod is nominated to, in a version of the pod; whoever wrote it. The node
+    /// need not exist.
+    pub fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64, now_ns: u64) {
+        if self.take_over_nomination(uid, node, version, now_ns) {
             self.reclaim_if_due();
         }
     }
 
     /// Whether another one was said before.
-    fn take_over_nomination(&mut self, uid: PodUid, node: Option<NodeId>, now_ns: u64) -> bool {
+    fn take_over_nomination(
+        &mut self,
+        uid: PodUid,
+        node: Option<NodeId>,
+        version: u64,
+        now_ns: u64,
+    ) -> bool {
         self.see(now_ns);
         // A node that was asked for in vain is not named by anything now.
         let Some(pod) = self.world.pods().find(uid) else { return node.is_some() };
+        let age = self.own_nominations.see(uid, version);
         let row = self.world.pods_mut().get_mut(pod);
         let seen = row.see_nominated(node);
-        let row = *row;
+        let held = row.nominated();
         if seen == node {
-            return false;
+            return age == Age::AfterOurs && self.follow_status(pod, node);
         }
-        if row.nominated() != node {
+        // What we have written since counts more than an older word of anybody's.
+        if held != node && age != Age::BeforeOurs {
             self.note_nomination(pod, node);
         }
-        let is_silent = self.settings.mutants.has(Mutant::NominationMovesSilently);
-        if seen.is_some() && row.state == PodState::Pending && !self.holds_again(&row, seen) && !is_silent {
-            // Room that was held is free for pods that had to respect it; whoever moved the nomination.
-            let before = PodFacts { nominated: seen, ..self.facts(pod) };
-            // Not for the pod itself: its own nomination never kept it out, and with
-            // `nominatedNodeMiss: requeue` it would wake itself again and again.
-            let scope = Scope::UpToPriorityExcept(self.world.class(row.class).priority, uid);
-            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+        if !self.holds_again(self.world.pods().get(pod), seen) {
+            self.tell_of_room(pod, seen);
             self.serve_requests();
         }
         seen.is_some()
+    }
+
+    /// The API took a patch of ours.
+    pub(super) fn on_patch_taken(&mut self, patch: &StatusPatch, version: u64) {
+        let is_unseen = self.settings.mutants.has(Mutant::OwnWriteUnseen);
+        if patch.nomination == Nomination::Keep || is_unseen {
+            return;
+        }
+        let Some(pod) = self.world.pods().find(patch.pod) else { return };
+        if self.own_nominations.answer(patch.pod, version) == Answer::Overtaken {
+            self.follow_status(pod, self.world.pods().get(pod).nominated_by_api());
+        }
+    }
+
+    /// The watch tells of a status that is newer than what we have written, and it is what it told before
+    /// our write: the event of that never came, others have written since. Unless something else is still to
+    /// be said, what the status says counts.
+    /// Whether it is another one than what was held.
+    fn follow_status(&mut self, pod: PodId, said: Option<NodeId>) -> bool {
+        let row = self.world.pods().get(pod);
+        let (uid, held) = (row.uid, row.nominated());
+        if held == said || self.dispatcher.has_nomination_of(uid) {
+            return false;
+        }
+        self.note_nomination(pod, said);
+        self.tell_of_room(pod, held);
+        self.serve_requests();
+        true
+    }
+
+    /// Room that was held for a pod is free for pods that had to respect it; whoever moved the nomination.
+    fn tell_of_room(&mut self, pod: PodId, before: Option<NodeId>) {
+        let row = *self.world.pods().get(pod);
+        let is_silent = self.settings.mutants.has(Mutant::NominationMovesSilently);
+        if before.is_none() || !self.holds_room(row.state) || is_silent {
+            return;
+        }
+        let before = PodFacts { nominated: before, ..self.facts(pod) };
+        // Not for the pod itself: its own nomination never kept it out, and with
+        // `nominatedNodeMiss: requeue` it would wake itself again and again.
+        let scope = Scope::UpToPriorityExcept(self.world.class(row.class).priority, row.uid);
+        self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+    }
+
+    /// Wants a call made, and remembers what it says of a nomination.
+    pub(super) fn want(&mut self, call: ApiCall) -> Option<CallId> {
+        if let ApiCall::PatchStatus(patch) = &call
+            && patch.nomination != Nomination::Keep
+        {
+            self.own_nominations.expect(patch.pod);
+        }
+        self.dispatcher.enqueue(call)
     }
 
     /// The room that the API says is free is asked for anew, or will be in the fresh cycle that a miss
@@ -79,13 +137,29 @@ impl Scheduler {
         self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
     }
 
-    /// The one place where the nominator learns of a pod's nomination. A pod that is on a node holds
-    /// its room by being there, and another scheduler's pods hold none against ours.
+    /// Whether a nominated pod has room held for it: one that is on a node holds it by being there.
+    ///
+    /// Differs: upstream ignores nominations of pods that another scheduler takes. Two schedulers would
+    /// then work against each other for ever: one evicts for its pod, the other fills the room with the
+    /// victim that a controller has made again (kubernetes#130429).
+    fn holds_room(&self, state: PodState) -> bool {
+        match state {
+            PodState::Pending => true,
+            PodState::Foreign => {
+                self.settings.known_gaps == KnownGaps::Mended
+                    && !self.settings.mutants.has(Mutant::ForeignNominationIgnored)
+            }
+            PodState::Assumed | PodState::Bound => false,
+        }
+    }
+
+    /// The one place where the nominator learns of a pod's nomination.
     pub(super) fn note_nomination(&mut self, pod: PodId, node: Option<NodeId>) {
         let row = self.world.pods_mut().get_mut(pod);
         row.set_nominated(node);
-        let (uid, class) = (row.uid, row.class);
-        match node.filter(|_| row.state == PodState::Pending) {
+        let (uid, class, state) = (row.uid, row.class, row.state);
+        match node.filter(|_| self.holds_room(state)) {
+            Some(node) if state == PodState::Foreign => self.world.nominate_foreign(uid, class, node),
             Some(node) => self.world.nominate(uid, class, node),
             None => {
                 self.world.clear_nomination(uid);
@@ -96,7 +170,12 @@ impl Scheduler {
     /// What a failed cycle does to the nomination: with the gate on it is never cleared.
     pub(super) fn after_failure(&self, wanted: Nomination) -> Nomination {
         match wanted {
-            Nomination::Clear if self.settings.gates.nominated_node_name_for_expectation => Nomination::Keep,
+            Nomination::Clear
+                if self.settings.gates.nominated_node_name_for_expectation
+                    && !self.settings.mutants.has(Mutant::NominationClearedAnyway) =>
+            {
+                Nomination::Keep
+            }
             Nomination::Clear if self.settings.mutants.has(Mutant::NominationNeverCleared) => {
                 Nomination::Keep
             }

@@ -15,6 +15,7 @@ use crate::framework::status::Code;
 use crate::ids::{PodId, PodUid};
 use crate::input::PreemptionPolicy;
 use crate::mutants::Mutant;
+use crate::pods::PodState;
 use crate::preemption::{Preemption, PreemptionArgs, nobody_to_evict, nominations_to_clear};
 use crate::queue::ProfileNumber;
 use crate::snapshot::mask::NodeMask;
@@ -166,7 +167,7 @@ impl Scheduler {
         // An error says nothing of nominations.
         let nomination = if verdict == PostFilterVerdict::Error { Nomination::Keep } else { nomination };
         for call in calls {
-            self.dispatcher.enqueue(call);
+            self.want(call);
         }
         (verdict, PostFiltered { nomination, words })
     }
@@ -226,8 +227,12 @@ impl Scheduler {
     /// A pod of lower priority may no longer fit on the node it is nominated to.
     fn lose_nomination(&mut self, uid: PodUid) {
         let Some(pod) = self.world.pods().find(uid) else { return };
+        if self.world.pods().get(pod).state == PodState::Foreign {
+            // It holds no room against a higher priority, and what its status says is its scheduler's.
+            return;
+        }
         self.note_nomination(pod, None);
         let patch = StatusPatch { pod: uid, condition: None, nomination: Nomination::Clear };
-        self.dispatcher.enqueue(ApiCall::PatchStatus(patch));
+        self.want(ApiCall::PatchStatus(patch));
     }
 }

@@ -40,6 +40,7 @@ use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::registry::Registry;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 
@@ -79,6 +80,8 @@ pub struct RunSettings {
     pub announce: Announce,
     /// What happens to a pod whose nominated node does not fit.
     pub nominated_node_miss: NominatedNodeMiss,
+    /// Whether what kube-scheduler is known to miss is missed.
+    pub known_gaps: KnownGaps,
     /// Which events about pods are written.
     pub events: EventLevel,
 }

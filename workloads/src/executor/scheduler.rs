@@ -79,6 +79,7 @@ pub(super) fn make(
     let loop_settings = SchedulerSettings {
         announce: settings.announce,
         nominated_node_miss: settings.nominated_node_miss,
+        known_gaps: settings.known_gaps,
         events: settings.events,
         ..over_link(settings, engine.parallelism, scheduler_settings(config, setup.gates))
     };

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
@@ -25,6 +26,7 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     link: LinkSettings::INSTANT,
     announce: Announce::WhenNeeded,
     nominated_node_miss: NominatedNodeMiss::FallThrough,
+    known_gaps: KnownGaps::Mended,
     events: EventLevel::Off,
 };
 

@@ -220,5 +220,5 @@ fn patch_status(
         points::Nomination::Clear => Nomination::Clear,
         points::Nomination::Node(node) => Nomination::Set(bridge.name_of(node, api, scheduler)),
     };
-    api.patch_pod_status(PodStatusPatch { pod: patch.pod, condition, nomination, phase: None })
+    api.patch_pod_status(PodStatusPatch { pod: patch.pod, condition, nomination, phase: None }).map(|_| ())
 }

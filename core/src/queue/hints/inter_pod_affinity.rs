@@ -6,23 +6,35 @@
 use super::selector::matches;
 use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
+use crate::ids::Symbol;
 use crate::input::PodAffinityTermInput;
 use crate::queue::event::Event;
 use crate::world::World;
 
 pub(super) const EVENTS: &[Registration] = &[
+    Registration::hinted(EventResource::AssignedPod, POD_CHANGES, after_pod_change),
+    Registration::always(EventResource::TargetPod, Action::UPDATE_POD_LABEL),
+    // Differs: upstream does not hear of nodes that are deleted. The pods of such a node are in no domain
+    // any more, often long before the garbage collector deletes them.
     Registration::hinted(
-        EventResource::AssignedPod,
-        either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE),
-        after_pod_change,
+        EventResource::Node,
+        either(either(Action::ADD, Action::UPDATE_NODE_LABEL), Action::DELETE),
+        after_node_change,
     ),
+];
+
+/// [`KnownGaps::Upstream`](crate::known_gaps::KnownGaps::Upstream): what upstream listens to.
+pub(super) const UPSTREAM_EVENTS: &[Registration] = &[
+    Registration::hinted(EventResource::AssignedPod, POD_CHANGES, upstream_after_pod_change),
     Registration::always(EventResource::TargetPod, Action::UPDATE_POD_LABEL),
     Registration::hinted(
         EventResource::Node,
         either(Action::ADD, Action::UPDATE_NODE_LABEL),
-        after_node_change,
+        upstream_after_node_change,
     ),
 ];
+
+const POD_CHANGES: Action = either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE);
 
 /// Whether a term of `owner` selects a pod.
 fn selects(term: &PodAffinityTermInput, owner: &PodClass, pod: &PodClass) -> bool {
@@ -32,61 +44,109 @@ fn selects(term: &PodAffinityTermInput, owner: &PodClass, pod: &PodClass) -> boo
     in_namespace && matches(term.label_selector.as_ref(), &pod.input.labels)
 }
 
+/// Whether all terms of required affinity select a pod; there is at least one.
+fn joins(owner: &PodClass, pod: &PodClass) -> bool {
+    let terms = &owner.input.pod_affinity.required;
+    !terms.is_empty() && terms.iter().all(|term| selects(term, owner, pod))
+}
+
+/// Whether a term of required anti-affinity selects a pod.
+fn avoids(owner: &PodClass, pod: &PodClass) -> bool {
+    owner.input.pod_anti_affinity.required.iter().any(|term| selects(term, owner, pod))
+}
+
 fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    // Differs: upstream does not look for it. The first pod of a group that wants to be together may go
+    // anywhere, so that the end of those it wanted to join helps one that is of the group itself.
+    let loses_its_group = |old: &PodClass, new: Option<&PodClass>| {
+        joins(class, class) && joins(class, old) && new.is_none_or(|new| !joins(class, new))
+    };
+    let group_is_gone = match pods(event) {
+        Some((Some(old), new)) if has_place(&old) => {
+            loses_its_group(world.class(old.class), new.map(|pod| world.class(pod.class)))
+        }
+        _ => false,
+    };
+    group_is_gone || upstream_after_pod_change(world, class, event)
+}
+
+fn upstream_after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((old, new)) = pods(event) else { return true };
     if [old, new].into_iter().flatten().any(|pod| !has_place(&pod)) {
         return false;
     }
-    let (old, new) = (old.map(|pod| world.class(pod.class)), new.map(|pod| world.class(pod.class)));
-    let terms = &class.input.pod_affinity.required;
-    let anti_terms = &class.input.pod_anti_affinity.required;
-    let by_all = |pod: &PodClass| !terms.is_empty() && terms.iter().all(|term| selects(term, class, pod));
-    let by_any = |pod: &PodClass| anti_terms.iter().any(|term| selects(term, class, pod));
-    // Differs: upstream does not look for it. The first pod of a group that wants to be together may go
-    // anywhere, so that the end of those it wanted to join helps one that is of the group itself.
-    let may_lead = |gone: &PodClass| by_all(gone) && by_all(class);
-    match (old, new) {
+    match (old.map(|pod| world.class(pod.class)), new.map(|pod| world.class(pod.class))) {
         (Some(old), Some(new)) => {
-            (!by_all(old) && by_all(new)) || (by_any(old) && !by_any(new)) || (may_lead(old) && !by_all(new))
+            (!joins(class, old) && joins(class, new)) || (avoids(class, old) && !avoids(class, new))
         }
-        (None, Some(new)) => by_all(new),
-        (Some(old), None) => {
-            let theirs = &old.input.pod_anti_affinity.required;
-            by_any(old) || may_lead(old) || theirs.iter().any(|term| selects(term, old, class))
-        }
+        (None, Some(new)) => joins(class, new),
+        (Some(old), None) => avoids(class, old) || avoids(old, class),
         (None, None) => true,
     }
 }
 
-fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
-    let Some((old, Some(new))) = nodes(event) else { return true };
-    let label = |node: &NodeState, term: &PodAffinityTermInput| node.label(&term.topology_key, world);
-    let helps_affinity = |term: &PodAffinityTermInput| {
-        let after = label(new, term);
-        after.is_some() && after != old.and_then(|old| label(old, term))
-    };
-    let helps_anti_affinity = |term: &PodAffinityTermInput| {
-        let Some(old) = old else { return true };
-        let before = label(old, term);
-        before.is_some() && label(new, term) != before
-    };
-    class.input.pod_affinity.required.iter().any(helps_affinity)
-        || class.input.pod_anti_affinity.required.iter().any(helps_anti_affinity)
-        || is_avoided(world, class, helps_anti_affinity)
+/// A node before and after, as terms see it.
+struct Move<'a> {
+    world: &'a World,
+    old: Option<&'a NodeState>,
+    new: Option<&'a NodeState>,
 }
 
-/// Whether the anti-affinity of some pod on a node speaks of the class, in a term that `is_meant`.
-/// Classes are few, pods many: pods are looked at only for a class that has such a term.
-///
-/// Differs: upstream looks at the waiting pod's own terms only. A pod that existing pods keep away
-/// would wait for ever when a node comes, or moves, where none of them is.
+impl Move<'_> {
+    /// The node is in a domain of the term that it was not in before.
+    fn joins_domain(&self, term: &PodAffinityTermInput) -> bool {
+        let (before, after) = self.domains(term);
+        after.is_some() && after != before
+    }
+
+    /// The node is no longer in the domain of the term that it was in, and its pods are not either.
+    fn leaves_domain(&self, term: &PodAffinityTermInput) -> bool {
+        let (before, after) = self.domains(term);
+        before.is_some() && after != before
+    }
+
+    fn domains(&self, term: &PodAffinityTermInput) -> (Option<Symbol>, Option<Symbol>) {
+        let label =
+            |node: Option<&NodeState>| node.and_then(|node| node.label(&term.topology_key, self.world));
+        (label(self.old), label(self.new))
+    }
+
+    /// A new node takes whom it has no domain for, and may be in one where nobody is.
+    fn helps_anti_affinity(&self, term: &PodAffinityTermInput) -> bool {
+        self.old.is_none() || self.leaves_domain(term)
+    }
+}
+
+/// Differs: upstream looks at the waiting pod's own terms only, at affinity only when the node joins a
+/// domain, and not at all when the node is deleted. A pod would wait for ever that could lead its group
+/// once the node of the others has left its domain, or that existing pods kept away.
+fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let Some((old, new)) = nodes(event) else { return true };
+    let node = Move { world, old, new };
+    let affinity = &class.input.pod_affinity.required;
+    let anti_affinity = &class.input.pod_anti_affinity.required;
+    affinity.iter().any(|term| node.joins_domain(term))
+        || (affinity.iter().any(|term| node.leaves_domain(term)) && joins(class, class))
+        || anti_affinity.iter().any(|term| node.helps_anti_affinity(term))
+        || is_avoided(world, class, |term| node.helps_anti_affinity(term))
+}
+
+fn upstream_after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let Some((old, new)) = nodes(event) else { return true };
+    let node = Move { world, old, new };
+    class.input.pod_affinity.required.iter().any(|term| node.joins_domain(term))
+        || class.input.pod_anti_affinity.required.iter().any(|term| node.helps_anti_affinity(term))
+}
+
+/// Whether the anti-affinity of some pod on a node, or nominated to one, speaks of the class, in a term
+/// that `is_meant`. Classes are few, pods many: pods are looked at only for a class that has such a term.
 fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTermInput) -> bool) -> bool {
     world.live_classes().any(|other| {
         let mut terms = other.input.pod_anti_affinity.required.iter();
-        let is_placed = |pod| {
+        let counts = |pod| {
             let row = world.pods().get(pod);
-            row.class == other.id && row.node().is_some()
+            row.class == other.id && (row.node().is_some() || row.nominated().is_some())
         };
-        terms.any(|term| is_meant(term) && selects(term, other, class)) && world.pods().ids().any(is_placed)
+        terms.any(|term| is_meant(term) && selects(term, other, class)) && world.pods().ids().any(counts)
     })
 }

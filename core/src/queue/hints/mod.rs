@@ -28,6 +28,7 @@ use crate::class::PodClass;
 use crate::framework::plugin::Plugin;
 use crate::framework::points::{PodRef, QueueingHint, RegisteredEvent};
 use crate::framework::profile::Profile;
+use crate::known_gaps::KnownGaps;
 use crate::world::World;
 
 use super::entry::QueuedPod;
@@ -60,8 +61,10 @@ const fn either(one: Action, other: Action) -> Action {
 }
 
 /// What the plugins that ship with the engine want to hear of, by name.
-fn in_tree(plugin: &str) -> Option<&'static [Registration]> {
+fn in_tree(plugin: &str, gaps: KnownGaps) -> Option<&'static [Registration]> {
     let events = match plugin {
+        "InterPodAffinity" if gaps == KnownGaps::Upstream => inter_pod_affinity::UPSTREAM_EVENTS,
+        "PodTopologySpread" if gaps == KnownGaps::Upstream => pod_topology_spread::UPSTREAM_EVENTS,
         "DefaultPreemption" => default_preemption::EVENTS,
         "InterPodAffinity" => inter_pod_affinity::EVENTS,
         "NodeAffinity" => node_affinity::EVENTS,
@@ -96,7 +99,7 @@ enum Source {
 }
 
 impl Source {
-    fn of(plugin: &Arc<dyn Plugin>) -> Source {
+    fn of(plugin: &Arc<dyn Plugin>, gaps: KnownGaps) -> Source {
         if let Some(own) = plugin.as_enqueue_extensions() {
             return Source::Own(Arc::clone(plugin), own.events_to_register());
         }
@@ -107,7 +110,7 @@ impl Source {
             || plugin.as_permit().is_some()
             || plugin.as_pre_bind().is_some()
             || plugin.as_bind().is_some();
-        match in_tree(plugin.name()) {
+        match in_tree(plugin.name(), gaps) {
             Some(events) => Source::InTree(events),
             // The default binder fails, but it never says that a pod does not fit.
             None if may_reject && plugin.name() != "DefaultBinder" => Source::Everything,
@@ -132,17 +135,17 @@ pub struct HintTable {
 }
 
 impl HintTable {
-    /// The hints of a profile.
+    /// The hints of a profile, with or without those that upstream lacks.
     ///
     /// # Panics
     ///
     /// When the profile has more plugins than a set of them can hold.
     #[must_use]
-    pub fn of(profile: &Profile) -> HintTable {
+    pub fn of(profile: &Profile, gaps: KnownGaps) -> HintTable {
         let plugins = profile.plugins();
         // One number is the extenders'.
         assert!(plugins.len() < PLUGINS_MAX, "a profile has fewer than {PLUGINS_MAX} plugins");
-        HintTable { sources: plugins.iter().map(Source::of).collect() }
+        HintTable { sources: plugins.iter().map(|plugin| Source::of(plugin, gaps)).collect() }
     }
 
     /// The number that stands for the extenders of a scheduler when they have rejected a pod.

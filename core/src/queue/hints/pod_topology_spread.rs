@@ -4,32 +4,30 @@
 //! a class does not know: every event helps it.
 
 use super::selector::matches;
-use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
+use super::{Action, EventResource, Hint, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
 use crate::input::SpreadConstraintInput;
 use crate::queue::event::Event;
 use crate::world::World;
 
-pub(super) const EVENTS: &[Registration] = &[
-    Registration::hinted(
-        EventResource::AssignedPod,
-        either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE),
-        after_pod_change,
-    ),
-    Registration::hinted(
-        EventResource::TargetPod,
-        either(Action::UPDATE_POD_TOLERATION, Action::UPDATE_POD_LABEL),
-        after_own_change,
-    ),
-    Registration::hinted(
-        EventResource::Node,
-        either(
-            either(Action::ADD, Action::DELETE),
-            either(Action::UPDATE_NODE_LABEL, Action::UPDATE_NODE_TAINT),
-        ),
-        after_node_change,
-    ),
-];
+pub(super) const EVENTS: &[Registration] = &events(after_node_change);
+
+/// [`KnownGaps::Upstream`](crate::known_gaps::KnownGaps::Upstream): what upstream listens to.
+pub(super) const UPSTREAM_EVENTS: &[Registration] = &events(upstream_after_node_change);
+
+const fn events(after_node_change: Hint) -> [Registration; 3] {
+    let pod_changes = either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE);
+    let own_changes = either(Action::UPDATE_POD_TOLERATION, Action::UPDATE_POD_LABEL);
+    let node_changes = either(
+        either(Action::ADD, Action::DELETE),
+        either(Action::UPDATE_NODE_LABEL, Action::UPDATE_NODE_TAINT),
+    );
+    [
+        Registration::hinted(EventResource::AssignedPod, pod_changes, after_pod_change),
+        Registration::hinted(EventResource::TargetPod, own_changes, after_own_change),
+        Registration::hinted(EventResource::Node, node_changes, after_node_change),
+    ]
+}
 
 fn hard(class: &PodClass) -> Vec<&SpreadConstraintInput> {
     class.input.spread_constraints.iter().filter(|constraint| !constraint.schedule_anyway).collect()
@@ -76,9 +74,26 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     }
 }
 
+/// Differs: upstream looks at the topology keys and at taints only. Nodes that the pod's node selector or
+/// affinity rules out are not counted (`nodeAffinityPolicy: Honor`): when another label of a node changes,
+/// the domain with the fewest pods may be one no longer.
 fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let may_count_other_nodes = match nodes(event) {
+        Some((Some(old), Some(new))) if old.labels != new.labels => {
+            let selects_nodes = class.input.node_selector.is_some() || class.input.node_affinity.is_some();
+            selects_nodes && hard(class).iter().any(|constraint| !constraint.ignore_node_affinity)
+        }
+        _ => false,
+    };
+    may_count_other_nodes || upstream_after_node_change(world, class, event)
+}
+
+fn upstream_after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((old, new)) = nodes(event) else { return true };
     let constraints = hard(class);
+    if constraints.is_empty() {
+        return true;
+    }
     let has_keys = |node: &NodeState| {
         constraints.iter().all(|constraint| node.label(&constraint.topology_key, world).is_some())
     };

@@ -110,6 +110,18 @@ fn honoring_taints() -> PodInput {
     pod
 }
 
+/// Only nodes with this label count.
+fn selecting_nodes() -> PodInput {
+    PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..spread() }
+}
+
+/// The same, but all nodes count.
+fn ignoring_affinity() -> PodInput {
+    let mut pod = selecting_nodes();
+    pod.spread_constraints[0].ignore_node_affinity = true;
+    pod
+}
+
 /// Two terms of one pod.
 fn both(mut one: PodInput, other: &PodInput) -> PodInput {
     one.pod_affinity.required.extend(other.pod_affinity.required.iter().cloned());
@@ -209,6 +221,10 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
 
 /// Whether a plugin that rejected the pod wants it tried again.
 fn helps(plugin: &str, waiting: &PodInput, what: What) -> bool {
+    helps_with(KnownGaps::Mended, plugin, waiting, what)
+}
+
+fn helps_with(gaps: KnownGaps, plugin: &str, waiting: &PodInput, what: What) -> bool {
     let mut world = World::default();
     // Makes the names known that plugins look for.
     let _ = default_profile(&mut world.vocabulary);
@@ -220,7 +236,7 @@ fn helps(plugin: &str, waiting: &PodInput, what: What) -> bool {
         }
         _ => world.compile(&Arc::new(waiting.clone())),
     };
-    let events = in_tree(plugin).expect("a plugin that ships with the engine");
+    let events = in_tree(plugin, gaps).expect("a plugin that ships with the engine");
     events.iter().any(|registered| {
         registered.event.covers(event.what)
             && registered.hint.is_none_or(|hint| hint(&world, world.class(class), &event))
@@ -298,6 +314,8 @@ fn nodes_bring_back_whom_they_may_fit() {
         ("InterPodAffinity", near("db"), added(node("4")), false, "a node without the key"),
         ("InterPodAffinity", near("db"), zoned("a", "b"), true, "a node moved"),
         ("InterPodAffinity", near("db"), relabelled(&[("zone", "a")], &[]), false, "lost the key"),
+        ("InterPodAffinity", near("db"), gone(labelled(&[("zone", "a")])), false, "a domain less to join"),
+        ("InterPodAffinity", app("web"), gone(labelled(&[("zone", "a")])), false, "wants and avoids nobody"),
         ("InterPodAffinity", far_from("db"), added(node("4")), true, "a node without the key is fine"),
         ("InterPodAffinity", far_from("db"), relabelled(&[("zone", "a")], &[]), true, "left the domain"),
         ("InterPodAffinity", far_from("db"), relabelled(&[], &[("zone", "a")]), false, "joined a domain"),
@@ -312,6 +330,13 @@ fn nodes_bring_back_whom_they_may_fit() {
             relabelled(&[("zone", "a")], &[("zone", "a"), ("x", "y")]),
             false,
             "another label",
+        ),
+        (
+            "PodTopologySpread",
+            ignoring_affinity(),
+            relabelled(&[("zone", "a")], &[("zone", "a"), ("x", "y")]),
+            false,
+            "another label, and every node counts",
         ),
         ("PodTopologySpread", spread_twice(), added(labelled(&[zone])), false, "one of two keys"),
         ("PodTopologySpread", spread_twice(), added(labelled(&[zone, rack])), true, "both keys"),
@@ -335,6 +360,32 @@ fn nodes_bring_back_whom_they_may_fit() {
     ];
     for (plugin, waiting, what, expected, name) in rows {
         assert_eq!(helps(plugin, &waiting, what), expected, "{plugin}: {name}");
+    }
+}
+
+/// What upstream does not hear of: the first column of answers is ours, the second upstream's.
+#[test]
+fn known_gaps_are_mended_unless_upstreams_behaviour_is_asked_for() {
+    use Action as A;
+    let went = |pod| What::Pod(A::DELETE, Some(pod), None);
+    let loses_zone =
+        || What::Node(A::UPDATE_NODE_LABEL, Some(labelled(&[("zone", "a")])), Some(labelled(&[("x", "y")])));
+    let other_label = || {
+        let (old, new) = (labelled(&[("zone", "a")]), labelled(&[("zone", "a"), ("disk", "ssd")]));
+        What::Node(A::UPDATE_NODE_LABEL, Some(old), Some(new))
+    };
+    let gone = |labels: &[(&str, &str)]| What::Node(A::DELETE, Some(labelled(labels)), None);
+    let zone = [("zone", "a")];
+    let rows: Vec<(&str, PodInput, Box<dyn Fn() -> What>, &str)> = vec![
+        ("InterPodAffinity", near("me"), Box::new(loses_zone), "it may lead its group now"),
+        ("InterPodAffinity", near("me"), Box::new(move || gone(&zone)), "the same, the node was deleted"),
+        ("InterPodAffinity", near("me"), Box::new(move || went(app("me"))), "the same, the pod went"),
+        ("InterPodAffinity", far_from("db"), Box::new(move || gone(&zone)), "those it avoids are nowhere"),
+        ("PodTopologySpread", selecting_nodes(), Box::new(other_label), "other nodes count"),
+    ];
+    for (plugin, waiting, what, name) in rows {
+        assert!(helps_with(KnownGaps::Mended, plugin, &waiting, what()), "{plugin}: {name}");
+        assert!(!helps_with(KnownGaps::Upstream, plugin, &waiting, what()), "{plugin}, upstream: {name}");
     }
 }
 
@@ -539,7 +590,7 @@ fn volumes_and_claims_bring_back_whom_they_concern() {
 #[test]
 fn no_default_plugin_asks_for_everything() {
     let mut world = World::default();
-    let table = HintTable::of(&default_profile(&mut world.vocabulary));
+    let table = HintTable::of(&default_profile(&mut world.vocabulary), KnownGaps::Mended);
     let greedy = table.sources.iter().filter(|source| matches!(source, Source::Everything)).count();
     assert_eq!(greedy, 0);
 }

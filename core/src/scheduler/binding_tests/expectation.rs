@@ -12,7 +12,7 @@ fn nominated(lab: &Lab, uid: u64) -> Option<String> {
 /// Somebody else nominates a pod.
 fn nominate(lab: &mut Lab, uid: u64, node: Option<&str>) {
     let node = node.map(|name| lab.scheduler.node_id(name));
-    lab.scheduler.on_nomination(PodUid(uid), node, lab.now_ns);
+    lab.scheduler.on_nomination(PodUid(uid), node, 0, lab.now_ns);
 }
 
 fn announcing(announce: Announce) -> SchedulerSettings {
