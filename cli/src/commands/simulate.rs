@@ -49,7 +49,8 @@ pub(crate) struct SimulateArgs {
     /// One seed, to replay what failed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Faults: none, api, watch, nodes, restart, rivals, storm [default: another with every seed]
+    /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations [default: another
+    /// of the first seven with every seed]
     #[arg(long, value_name = "PROFILE")]
     faults: Option<String>,
     /// Only these events of the seed's script, by number, as 0,3-,7..9; a dash leaves out the pause
@@ -89,7 +90,7 @@ the same invariant is violated. The unschedulable flush is off. docs/reliability
 
 pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
     let seeds = match args.seed {
-        Some(seed) => seed..seed + 1,
+        Some(seed) => one_seed(seed)?,
         None => read_seeds(&args.seeds)?,
     };
     let profile = args.faults.as_deref().map(str::parse::<Profile>).transpose()?;
@@ -132,18 +133,37 @@ fn read_seeds(text: &str) -> Result<Range<u64>> {
     Ok(range)
 }
 
+fn one_seed(seed: u64) -> Result<Range<u64>> {
+    let Some(end) = seed.checked_add(1) else {
+        bail!("--seed {seed} is beyond the last seed; take one up to {}", u64::MAX - 1);
+    };
+    Ok(seed..end)
+}
+
 /// An event of a script, and whether the pause before it is left out.
 type Picked = (u32, bool);
 
-/// Numbers and ranges with both ends, a dash behind those without their pause: `0,3-,7..9`.
-fn read_events(text: &str) -> Result<Vec<Picked>> {
-    let how = || format!("--events {text}: write numbers and ranges such as 0,3-,7..9");
+/// Numbers and ranges with both ends, a dash behind those without their pause: `0,3-,7..9`. All below
+/// `event_count`.
+fn read_events(text: &str, event_count: usize) -> Result<Vec<Picked>> {
     let mut picked = Vec::new();
     for part in text.split(',') {
-        let (range, is_prompt) = part.strip_suffix('-').map_or((part, false), |range| (range, true));
+        let how =
+            || format!("--events {text}: `{part}` is no event; write numbers and ranges such as 0,3-,7..9");
+        let (range, is_prompt) = part.trim().strip_suffix('-').map_or((part, false), |range| (range, true));
         let (from, to) = range.split_once("..").unwrap_or((range, range));
         let from: u32 = from.trim().parse().with_context(how)?;
         let to: u32 = to.trim().parse().with_context(how)?;
+        if to < from {
+            bail!("--events {text}: the range {range} ends before it begins; write {to}..{from}");
+        }
+        if event_count <= to as usize {
+            bail!(
+                "--events {text}: there is no event {to}; this seed with these faults has {event_count} events, \
+                 0 to {}",
+                event_count.saturating_sub(1)
+            );
+        }
         picked.extend((from..=to).map(|number| (number, is_prompt)));
     }
     Ok(picked)
@@ -168,7 +188,7 @@ fn events_text(picked: &[Picked]) -> String {
 fn replay(seed: u64, profile: Profile, args: &SimulateArgs) -> Result<Exit> {
     let mut scenario = generate(seed, profile);
     if let Some(events) = &args.events {
-        let picked = read_events(events)?;
+        let picked = read_events(events, scenario.script.len())?;
         let is_prompt =
             |number| picked.iter().find(|(known, _)| *known == number).map(|(_, is_prompt)| *is_prompt);
         scenario.script.retain(|event| is_prompt(event.number).is_some());
@@ -326,9 +346,33 @@ mod tests {
         ];
         for (picked, text) in cases {
             assert_eq!(events_text(picked), text);
-            assert_eq!(read_events(text).expect("readable"), picked, "{text}");
+            assert_eq!(read_events(text, 10).expect("readable"), picked, "{text}");
         }
-        assert!(read_events("1,x").is_err());
+    }
+
+    #[test]
+    fn events_that_are_not_there_are_errors() {
+        let cases = [
+            ("1,x", "`x` is no event"),
+            ("99999", "there is no event 99999; this seed with these faults has 10 events, 0 to 9"),
+            ("0..4294967295", "there is no event 4294967295"),
+            ("0,9..3", "the range 9..3 ends before it begins; write 3..9"),
+            ("", "`` is no event"),
+        ];
+        for (text, part) in cases {
+            let error = format!("{:#}", read_events(text, 10).expect_err(text));
+            assert!(error.starts_with(&format!("--events {text}: ")) && error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_last_seed_has_a_seed_after_it() {
+        assert_eq!(one_seed(7).expect("a seed"), 7..8);
+        let error = format!("{:#}", one_seed(u64::MAX).expect_err("no seed"));
+        assert_eq!(
+            error,
+            "--seed 18446744073709551615 is beyond the last seed; take one up to 18446744073709551614"
+        );
     }
 
     #[test]

@@ -80,3 +80,18 @@ fn wrong_arguments_end_with_two() {
     schedlab_in(&folder, &["replay"]).ends_with(2);
     schedlab_in(&folder, &["walk"]).ends_with(2).complains("walk");
 }
+
+#[test]
+fn simulate_refuses_seeds_and_events_that_are_not_there() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["--seed", "3", "--faults", "api", "--events", "99999"], "--events 99999: there is no event 99999"),
+        (&["--seed", "3", "--events", "0,9..3"], "the range 9..3 ends before it begins; write 3..9"),
+        (&["--seed", "3", "--events", "x"], "`x` is no event"),
+        (&["--seed", "18446744073709551615"], "--seed 18446744073709551615 is beyond the last seed"),
+        (&["--seeds", "9..3"], "--seeds 9..3 has no seed"),
+    ];
+    for (args, message) in cases {
+        let args: Vec<&str> = ["simulate"].iter().chain(args).copied().collect();
+        schedlab_in(&Folder::new(), &args).ends_with(2).complains(message);
+    }
+}

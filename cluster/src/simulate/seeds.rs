@@ -179,16 +179,19 @@ fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
 /// Runs all seeds, or up to the first that fails. `progress` is told how many are done, and says
 /// whether to go on.
 pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> Summary {
-    let next = AtomicU64::new(plan.seeds.start);
+    // Counted from the first seed: the last one may be the largest number there is.
+    let count = plan.seeds.end.saturating_sub(plan.seeds.start);
+    let next = AtomicU64::new(0);
     let done = AtomicU64::new(0);
     let failed = AtomicU64::new(u64::MAX);
     let work = || {
         let mut summary = Summary::default();
         loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= plan.seeds.end || seed > failed.load(Ordering::Relaxed) {
+            let offset = next.fetch_add(1, Ordering::Relaxed);
+            if count <= offset || failed.load(Ordering::Relaxed) < plan.seeds.start + offset {
                 return summary;
             }
+            let seed = plan.seeds.start + offset;
             run_seed(seed, plan, &mut summary);
             if let Some(failure) = &summary.failure {
                 failed.fetch_min(failure.seed, Ordering::Relaxed);
