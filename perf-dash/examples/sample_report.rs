@@ -243,13 +243,11 @@ fn latencies(count: u64, cycle_us: f64) -> BTreeMap<Stage, LatencySummary> {
         (Stage::EndToEnd, 2400.0),
         (Stage::Queueing, 2100.0),
         (Stage::SchedulingCycle, 0.82),
-        (Stage::BindingCycle, 1.6),
         (Stage::AttemptScheduled, 2.5),
         (Stage::PreFilter, 0.05),
         (Stage::Filter, 0.34),
         (Stage::PreScore, 0.04),
         (Stage::Score, 0.21),
-        (Stage::NormalizeScore, 0.06),
         (Stage::Bind, 1.4),
     ];
     shares.map(|(stage, share)| (stage, latency(count, cycle_us * share))).into()

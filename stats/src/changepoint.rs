@@ -46,7 +46,8 @@ pub fn change_points(values: &[f64], seed: u64) -> Vec<usize> {
     assert!(values.iter().all(|value| value.is_finite()), "{values:?}");
     let mut draws = Draws::new(seed);
     let mut found = Vec::new();
-    let mut parts = vec![0..values.len()];
+    let whole = 0..values.len();
+    let mut parts = vec![whole];
     while let Some(part) = parts.pop() {
         if let Some(split) = significant_split(&values[part.clone()], &mut draws) {
             let at = part.start + split;

@@ -13,13 +13,12 @@ use schedlab_workloads::results::{Stage, WorkloadResult};
 use crate::format;
 
 /// The parts in the order they happen, each with its colour.
-const PARTS: [(Stage, &str, &str); 6] = [
+const PARTS: [(Stage, &str, &str); 5] = [
     (Stage::PreFilter, "PreFilter", "--s1"),
     (Stage::Filter, "Filter", "--s2"),
     (Stage::PostFilter, "PostFilter", "--s8"),
     (Stage::PreScore, "PreScore", "--s3"),
     (Stage::Score, "Score", "--s4"),
-    (Stage::NormalizeScore, "NormalizeScore", "--s5"),
 ];
 const REST_OF_CYCLE: (&str, &str) = ("rest of the cycle", "--s7");
 const OUTSIDE: (&str, &str) = ("queue, cache, binding, API", "--s6");

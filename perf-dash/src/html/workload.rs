@@ -335,7 +335,7 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
 /// Mean time of this point over the mean cycle, for the points that run inside one. Points are timed
 /// in a sample of the cycles, so sums would not compare.
 fn share_cell(stage: Stage, latency: &LatencySummary, cycle: Option<&LatencySummary>) -> Markup {
-    let inside = (Stage::PreFilter..=Stage::NormalizeScore).contains(&stage);
+    let inside = (Stage::PreFilter..=Stage::Score).contains(&stage);
     let share = cycle.filter(|cycle| inside && 0.0 < cycle.mean).map(|cycle| latency.mean / cycle.mean);
     html! {
         @match share {

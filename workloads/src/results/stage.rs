@@ -12,8 +12,6 @@ pub enum Stage {
     Queueing,
     /// Popped until a node is chosen: upstream's scheduling algorithm.
     SchedulingCycle,
-    /// Node chosen until bound.
-    BindingCycle,
     /// Popped until bound, of attempts that ended scheduled.
     AttemptScheduled,
     /// Popped until put back, of attempts that found no node.
@@ -30,10 +28,8 @@ pub enum Stage {
     PostFilter,
     /// Extension point `PreScore`.
     PreScore,
-    /// Extension point `Score`, all nodes of a cycle.
+    /// Extension point `Score`, all nodes of a cycle; normalising is part of it here.
     Score,
-    /// Extension point `ScoreExtensionNormalize`.
-    NormalizeScore,
     /// Extension point `Reserve`.
     Reserve,
     /// Extension point `Permit`.
@@ -68,11 +64,10 @@ impl Stage {
     }
 
     /// Every stage, in order.
-    pub const ALL: [Stage; 19] = [
+    pub const ALL: [Stage; 17] = [
         Stage::EndToEnd,
         Stage::Queueing,
         Stage::SchedulingCycle,
-        Stage::BindingCycle,
         Stage::AttemptScheduled,
         Stage::AttemptUnschedulable,
         Stage::AttemptError,
@@ -82,7 +77,6 @@ impl Stage {
         Stage::PostFilter,
         Stage::PreScore,
         Stage::Score,
-        Stage::NormalizeScore,
         Stage::Reserve,
         Stage::Permit,
         Stage::PreBind,
@@ -96,7 +90,6 @@ impl Stage {
             Stage::EndToEnd => "End to end",
             Stage::Queueing => "Queueing",
             Stage::SchedulingCycle => "Scheduling cycle",
-            Stage::BindingCycle => "Binding cycle",
             Stage::AttemptScheduled => "Attempt, scheduled",
             Stage::AttemptUnschedulable => "Attempt, unschedulable",
             Stage::AttemptError => "Attempt, error",
@@ -116,7 +109,6 @@ impl Stage {
             Stage::PostFilter => Some("PostFilter"),
             Stage::PreScore => Some("PreScore"),
             Stage::Score => Some("Score"),
-            Stage::NormalizeScore => Some("ScoreExtensionNormalize"),
             Stage::Reserve => Some("Reserve"),
             Stage::Permit => Some("Permit"),
             Stage::PreBind => Some("PreBind"),
@@ -125,7 +117,6 @@ impl Stage {
             Stage::EndToEnd
             | Stage::Queueing
             | Stage::SchedulingCycle
-            | Stage::BindingCycle
             | Stage::AttemptScheduled
             | Stage::AttemptUnschedulable
             | Stage::AttemptError => None,

@@ -43,7 +43,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
             (Stage::SchedulingCycle, latency(100.0)),
             (Stage::AttemptScheduled, latency(150.0)),
             (Stage::Filter, latency(40.0)),
-            (Stage::NormalizeScore, latency(4.0)),
+            (Stage::Score, latency(4.0)),
         ]),
         metrics: vec![attempts_series()],
         metrics_collected: vec![
