@@ -26,13 +26,7 @@ impl Scheduler {
     }
 
     /// Whether another one was said before.
-    fn take_over_nomination(
-        &mut self,
-        uid: PodUid,
-        node: Option<NodeId>,
-        version: u64,
-        now_ns: u64,
-    ) -> bool {
+    fn take_over_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64, now_ns: u64) -> bool {
         self.see(now_ns);
         // A node that was asked for in vain is not named by anything now.
         let Some(pod) = self.world.pods().find(uid) else { return node.is_some() };

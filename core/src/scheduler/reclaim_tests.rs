@@ -86,7 +86,7 @@ impl Side {
             Told::PodGone(uid) => self.scheduler.on_pod_removed(PodUid(*uid), 0),
             Told::Nomination(uid, name) => {
                 let node = self.scheduler.node_id(name);
-                self.scheduler.on_nomination(PodUid(*uid), Some(node), 0);
+                self.scheduler.on_nomination(PodUid(*uid), Some(node), 0, 0);
             }
             Told::Storage(object) => self.scheduler.on_storage(object, 0),
             Told::StorageGone(key) => self.scheduler.on_storage_removed(key, 0),
