@@ -158,7 +158,7 @@ fn cut_short() -> WorkloadResult {
     let mut workload = sketch.workload("PreemptionAsync/500Nodes <short & \"quoted\">", "default_preemption");
     workload.status = Status::Partial;
     workload.message = Some("interrupted during op 2 (createPods)".to_owned());
-    workload.latency_us.retain(|stage, _| *stage < Stage::BindingCycle);
+    workload.latency_us.retain(|stage, _| *stage < Stage::AttemptScheduled);
     finish(&mut workload, 570.0);
     workload
 }
