@@ -613,7 +613,7 @@ fn pods_that_waited_for_a_nomination_to_move_are_woken() {
 }
 
 #[test]
-fn a_nomination_of_a_pod_that_is_placed_or_foreign_holds_no_room() {
+fn nomination_of_a_placed_pod_holds_no_room_and_a_foreign_one_none_against_equals() {
     let mut lab = Lab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4")]);
     lab.pod(1, pod("2", 5));
     assert_eq!(lab.run(), ["1 -> n1"]);
@@ -621,7 +621,7 @@ fn a_nomination_of_a_pod_that_is_placed_or_foreign_holds_no_room() {
     assert_eq!(lab.nomination(1), None, "it is there already");
     lab.pod(2, PodInput { scheduler_name: "other".to_owned(), ..pod("2", 5) });
     lab.nominated(2, Some("n1"));
-    assert_eq!(lab.nomination(2), None, "another scheduler's plans are not ours to keep");
+    assert_eq!(lab.nomination(2), Some("n1"), "against lower priorities");
     lab.pod(3, pod("2", 5));
     assert_eq!(lab.run(), ["3 -> n1"]);
 }
