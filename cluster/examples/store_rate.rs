@@ -74,6 +74,7 @@ fn round(batch: usize) -> Round {
     let mut watch = cluster.watch(cluster.resource_version()).expect("the version exists");
     let mut events = Vec::new();
     let mut results = Vec::new();
+    let mut versions = Vec::new();
     let mut spent_ns: [Vec<u64>; STEPS.len()] = Default::default();
     let mut event_count = 0;
     let mut timed = |step: usize, work: &mut dyn FnMut()| {
@@ -120,8 +121,8 @@ fn round(batch: usize) -> Round {
         let patches: Vec<_> = pods.iter().map(patch).collect();
         timed(1, &mut || {
             for patches in patches.chunks(batch) {
-                results.clear();
-                cluster.patch_pod_status_batch(patches, &mut results);
+                versions.clear();
+                cluster.patch_pod_status_batch(patches, &mut versions);
             }
         });
     }

@@ -1,7 +1,8 @@
 //! What kube-scheduler is known to miss, and whether we miss it as well.
 //!
-//! Decisions are the same either way: a gap concerns what wakes a waiting pod and whose nominations are
-//! respected, never which node fits. `docs/reliability.md` lists the gaps with the tests that show them.
+//! A gap concerns what wakes a waiting pod, and whether nominations of another scheduler's pods hold room
+//! (kubernetes#130429); with one scheduler decisions are the same either way. `docs/reliability.md` lists
+//! the gaps with the tests that show them.
 
 /// Whether known gaps of kube-scheduler are closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
