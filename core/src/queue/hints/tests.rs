@@ -363,7 +363,10 @@ fn nodes_bring_back_whom_they_may_fit() {
     }
 }
 
-/// What upstream does not hear of: the first column of answers is ours, the second upstream's.
+/// Plugin, waiting pod, what happens, and a name.
+type Row = (&'static str, PodInput, Box<dyn Fn() -> What>, &'static str);
+
+/// What upstream does not hear of, and we do.
 #[test]
 fn known_gaps_are_mended_unless_upstreams_behaviour_is_asked_for() {
     use Action as A;
@@ -376,7 +379,7 @@ fn known_gaps_are_mended_unless_upstreams_behaviour_is_asked_for() {
     };
     let gone = |labels: &[(&str, &str)]| What::Node(A::DELETE, Some(labelled(labels)), None);
     let zone = [("zone", "a")];
-    let rows: Vec<(&str, PodInput, Box<dyn Fn() -> What>, &str)> = vec![
+    let rows: Vec<Row> = vec![
         ("InterPodAffinity", near("me"), Box::new(loses_zone), "it may lead its group now"),
         ("InterPodAffinity", near("me"), Box::new(move || gone(&zone)), "the same, the node was deleted"),
         ("InterPodAffinity", near("me"), Box::new(move || went(app("me"))), "the same, the pod went"),
