@@ -287,7 +287,7 @@ fn speed(point: &Point) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use schedlab_workloads::results::{Normalised, RunTotal};
+    use schedlab_workloads::results::Normalised;
 
     use super::*;
     use crate::compare::tests::{run, workload};
@@ -301,7 +301,7 @@ mod tests {
         let part = &mut result.workloads[0];
         let runs = &mut part.repeats.as_mut().expect("twelve").runs;
         runs.iter_mut().for_each(|run| run.machine_speed = Some(speed));
-        part.normalised = Normalised::of_runs(&runs.iter().cloned().collect::<Vec<RunTotal>>());
+        part.normalised = Normalised::of_runs(runs);
         Record::from_run(&result, None, Vec::new())
     }
 

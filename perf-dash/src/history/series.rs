@@ -37,7 +37,9 @@ pub struct Series<'a> {
 /// All workloads of a history, by name; records in time order.
 #[must_use]
 pub fn workloads(records: &[Record]) -> Vec<Workload<'_>> {
-    let mut by_name: BTreeMap<String, BTreeMap<Comparable, Vec<(usize, &Point)>>> = BTreeMap::new();
+    /// Points of one setting, each with the number of its record.
+    type Numbered<'a> = Vec<(usize, &'a Point)>;
+    let mut by_name: BTreeMap<String, BTreeMap<Comparable, Numbered<'_>>> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
         let run_key = RunKey::of(record);
         let mut parts: BTreeMap<&str, u32> = BTreeMap::new();

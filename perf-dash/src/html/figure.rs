@@ -72,7 +72,7 @@ fn long_axis(figure: &Figure) -> Option<usize> {
 }
 
 /// In the order of first sight.
-fn distinct<'a, T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {

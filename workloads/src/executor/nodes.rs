@@ -4,7 +4,7 @@
 //! Differs: the strategy is applied to the object before it is created, one call instead of two;
 //! the nodes end up the same, in the same order.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -58,7 +58,7 @@ struct NodeMaker<'a> {
     op: &'a CreateNodes,
     /// The node of every index, where the index makes no difference.
     only: Option<Node>,
-    by_text: HashMap<String, Node>,
+    by_text: BTreeMap<String, Node>,
 }
 
 /// Texts that are remembered: zones, racks and shapes are few; names are as many as nodes, and
@@ -78,7 +78,7 @@ impl<'a> NodeMaker<'a> {
                 Some(objects::node(value, "the built-in node".as_ref())?)
             }
         };
-        Ok(NodeMaker { op, only, by_text: HashMap::new() })
+        Ok(NodeMaker { op, only, by_text: BTreeMap::new() })
     }
 
     fn node(&mut self, index: u32) -> Result<Node, OpError> {

@@ -110,7 +110,10 @@ mod tests {
         series
     }
 
-    fn config(metrics: &[(&str, &[(&str, &[&str])])]) -> MetricsCollectorConfig {
+    /// A label and the values of it that are collected.
+    type Wanted<'a> = (&'a str, &'a [&'a str]);
+
+    fn config(metrics: &[(&str, &[Wanted<'_>])]) -> MetricsCollectorConfig {
         let values = |(label, values): &(&str, &[&str])| LabelValues {
             label: (*label).to_owned(),
             values: values.iter().map(|&value| value.to_owned()).collect(),
