@@ -11,7 +11,8 @@ use crate::metrics::{Series, collected as collected_metrics};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
     Attempts, Conditions, Execution, Memory, Normalised, Pods, Repeats, RunTotal, Sample, Status, Threshold,
-    Throughput, Windows, WorkloadResult, latencies_by_stage, pods_per_s, slo, workload_items,
+    Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage, pods_per_s, slo,
+    workload_items,
 };
 
 /// One run of a workload, and how fast the machine was beside it.
@@ -63,23 +64,18 @@ pub fn workload_results(assembly: &Assembly<'_>, runs: &[Run]) -> Vec<WorkloadRe
         .collect()
 }
 
-/// Half the width of the headline's interval as a share of it, of the measured part where it is
-/// widest: what decides whether more runs are needed. `None` without an interval.
+/// Half the width of the interval that the runs show, as a share of the headline, of the measured part
+/// where it is widest: what decides whether more runs are needed. `None` without an interval.
 #[must_use]
 pub fn widest_half_width(runs: &[Run]) -> Option<f64> {
     let part_count = runs.iter().map(|run| run.outcome.collected.len()).max()?;
     let of_part = |part: usize| {
         let rate = |collected: &Collected| pods_per_s(collected.scheduled, duration_ms(collected));
         let parts = runs.iter().filter_map(|run| run.outcome.collected.get(part));
-        let conditions: Vec<Conditions> = parts.clone().map(|collected| collected.conditions).collect();
         let rates: Vec<f64> = parts.map(rate).collect();
         // Nothing was ever scheduled: more runs would say the same.
         let is_nothing = 1 < rates.len() && rates.iter().all(|&rate| rate == 0.0);
-        if is_nothing {
-            return Some(0.0);
-        }
-        let waited_share = Conditions::waited_share_over(&conditions);
-        Throughput::of_disturbed_runs(&rates, waited_share).relative_half_width()
+        if is_nothing { Some(0.0) } else { half_width_of_runs(&rates) }
     };
     (0..part_count).filter_map(of_part).max_by(f64::total_cmp)
 }
@@ -189,7 +185,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         result.metrics_collected = collected_metrics(&pooled, workload.metrics_collector_config.as_ref());
         take_from_middle(&mut result, middle, &total);
     }
-    result.warnings = warnings(&result, assembly);
+    result.warnings = warnings(&result, &rates, assembly);
     let threshold = &workload.threshold;
     result.threshold =
         Threshold::evaluate(threshold.value, threshold.selector.clone(), &workload_items(&result));
@@ -213,7 +209,7 @@ fn take_from_middle(result: &mut WorkloadResult, middle: Measured<'_>, total: &R
 }
 
 /// What a reader must know before quoting the headline.
-fn warnings(result: &WorkloadResult, assembly: &Assembly<'_>) -> Vec<String> {
+fn warnings(result: &WorkloadResult, rates: &[f64], assembly: &Assembly<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     let troubles =
         result.conditions.map(|conditions| conditions.troubles(assembly.cores)).unwrap_or_default();
@@ -222,10 +218,10 @@ fn warnings(result: &WorkloadResult, assembly: &Assembly<'_>) -> Vec<String> {
     } else {
         troubles.join("; ")
     };
-    match result.throughput.relative_half_width() {
+    match half_width_of_runs(rates) {
         Some(half_width) if assembly.precision < half_width => {
             let (percent, runs) = (half_width * 100.0, result.throughput.samples);
-            warnings.push(format!("the interval is wide, ±{percent:.1} % over {runs} runs: {why}"));
+            warnings.push(format!("the runs differ, ±{percent:.1} % over {runs} of them: {why}"));
         }
         _ if !troubles.is_empty() => warnings.push(format!("the machine was busy: {why}")),
         _ => {}

@@ -43,7 +43,7 @@ pub use schedlab_stats::Estimate;
 pub use slo::SloLine;
 pub use stage::Stage;
 pub use threshold::{MetricSelector, Threshold};
-pub use throughput::{Sample, Throughput, Windows, pods_per_s};
+pub use throughput::{Sample, Throughput, Windows, half_width_of_runs, pods_per_s};
 pub use write::{
     ResultError, read_result_json, write_atomic, write_bench_text, write_data_items, write_result_json,
 };
