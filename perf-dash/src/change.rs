@@ -15,15 +15,13 @@ use std::collections::BTreeSet;
 use schedlab_workloads::results::{Change, Changes, Compared, ComparedFigure, EarlierRun, Estimate, Status};
 
 use crate::history::{Comparable, Point, Record, workloads};
-use crate::stats::{
-    Direction, Fence, FenceSource, Interval, SAMPLES_MIN, Verdict, judge, median, ratio_of_medians,
-};
+use crate::stats::{Fence, FenceSource, Interval, SAMPLES_MIN, Verdict, median, ratio_of_medians};
 
 /// Below this a difference is noise even for a calm workload: code layout alone moves a hot loop by
 /// that much.
 pub const FENCE_FLOOR: f64 = 0.005;
 
-/// The fence where the history is too short to have one: two processes of one program differ by two
+/// The fence where the history is too short to have one: two processes of one program differ by a few
 /// percent without a cause, and so does each side of a comparison.
 pub const FENCE_WITHOUT_HISTORY: f64 = 0.05;
 
@@ -242,18 +240,19 @@ impl Samples {
 
 /// The workload's own history knows how much headlines of one revision scatter from process to
 /// process: a change beyond that is one, unless this very interval says that there may be none.
-/// Without a history the interval alone decides, against a fence that holds two processes.
+/// Without a history a few runs decide nothing, and "unchanged" needs an interval within twice the
+/// fence: it holds already what two processes differ by.
 fn verdict(ratio: &Interval, fence: Fence, count: usize) -> Verdict {
     let is_sure = count < 2 || ratio.high < 1.0 || 1.0 < ratio.low;
-    match fence.source {
-        _ if 1.0 < fence.relative => Verdict::Inconclusive,
-        FenceSource::Given => judge(ratio, &fence, Direction::HigherIsBetter, count).verdict,
-        FenceSource::History { .. } => match ratio.ratio.ln() {
-            change if change.abs() <= fence.ln() => Verdict::Unchanged,
-            _ if !is_sure => Verdict::Inconclusive,
-            change if 0.0 < change => Verdict::Better,
-            _ => Verdict::Worse,
-        },
+    let is_guess = fence.source == FenceSource::Given;
+    let is_wide = is_guess && 2.0 * fence.ln() < ratio.high.ln().max(-ratio.low.ln());
+    match ratio.ratio.ln() {
+        _ if 1.0 < fence.relative || (is_guess && count < SAMPLES_MIN) => Verdict::Inconclusive,
+        change if change.abs() <= fence.ln() && is_wide => Verdict::Inconclusive,
+        change if change.abs() <= fence.ln() => Verdict::Unchanged,
+        _ if !is_sure => Verdict::Inconclusive,
+        change if 0.0 < change => Verdict::Better,
+        _ => Verdict::Worse,
     }
 }
 
@@ -425,6 +424,11 @@ mod tests {
         let found = compared(last(&[base], &head));
         assert!(found.ratio.low < 0.7 && 1.1 < found.ratio.high, "{found:?}");
         assert_eq!(found.verdict, Verdict::Inconclusive, "a busy machine is no regression");
+        let mut equal = record(9, 1001.0, 1.0);
+        equal.points[0].throughput = head.points[0].throughput;
+        let mut base = record(1, 1000.0, 1.0);
+        base.points[0].throughput.low = Some(800.0);
+        assert_eq!(compared(last(&[base], &equal)).verdict, Verdict::Inconclusive, "nor proof of none");
     }
 
     #[test]
