@@ -261,7 +261,7 @@ fn changes(workloads: &[WorkloadResult]) -> Vec<String> {
         let shown = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
         let more = names.len().saturating_sub(NAMES_MAX);
         let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("No change {what} of {shown}{rest}: {why}")
+        format!("No verdict {what} of {shown}{rest}: {why}")
     });
     notes.extend(none);
     notes

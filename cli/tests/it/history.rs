@@ -21,7 +21,7 @@ fn second_run_says_what_changed_since_the_first() {
     let folder = Folder::new();
     run(&folder, &[])
         .ends_with(0)
-        .says("No change since the last run of PlainPods/10Nodes_50Pods: no earlier run of this workload")
+        .says("No verdict since the last run of PlainPods/10Nodes_50Pods: no earlier run of this workload")
         .complains("in schedlab-history");
     assert_eq!(change(&folder)["last"]["outcome"], "not_comparable");
     run(&folder, &[]).ends_with(0).says("change").says("95 % interval");
