@@ -163,7 +163,7 @@ fn a_miss_clears_the_nomination_while_pods_below_are_leaving() {
 /// Two pods that wait for the same victims would wake each other, one giving its nomination up and
 /// taking it again after the other.
 #[test]
-fn a_nomination_that_a_fresh_cycle_takes_again_wakes_nobody() {
+fn nomination_retaken_by_the_next_scheduling_cycle_requeues_no_pod() {
     let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
     lab.pod(8, PodInput { preemption: PreemptionPolicy::Never, ..pod("2", 5) });
     assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");

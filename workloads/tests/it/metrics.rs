@@ -129,7 +129,7 @@ fn plain_pods_of_the_other_profile_have_its_label() {
 }
 
 #[test]
-fn unschedulable_pods_are_told_by_plugin_and_profile() {
+fn unschedulable_pods_are_counted_by_plugin_and_profile() {
     let part = measured(
         "  - {opcode: startCollectingMetrics, namespaces: [waiting]}
   - {opcode: createPods, count: 5, podTemplatePath: large.yaml, namespace: waiting, skipWaitToCompletion: true}
