@@ -24,10 +24,12 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// How many times a bound: `1,413×`.
+/// How many times a bound: `1,413×`. Whole multiples are rounded down, as the terminal's are: what was
+/// not reached is not said.
 pub fn multiple(value: f64) -> String {
     match value {
         v if v < 9.995 => format!("{v:.2}×"),
+        v if 100.0 <= v => format!("{}×", rate(v.floor())),
         v => format!("{}×", rate(v)),
     }
 }
@@ -192,6 +194,7 @@ mod tests {
             (multiple(0.414), "0.41×"),
             (multiple(15.26), "15.3×"),
             (multiple(1413.3), "1,413×"),
+            (multiple(1817.96), "1,817×"),
             (written(70.0), "70"),
             (written(5000.0), "5,000"),
             (written(2.5), "2.5"),
