@@ -303,7 +303,7 @@ const schedlabChart = (() => {
     }
 
     const fold = $("[data-table]", figure);
-    if (fold) fold.addEventListener("toggle", () => {
+    const fillTable = () => {
       const holds = $("div", fold);
       if (!fold.open || holds.childElementCount) return;
       const columns = series.filter((one) => !one.band);
@@ -317,7 +317,9 @@ const schedlabChart = (() => {
         columns.forEach((one) => row.append(make("td", isValue(one.values[at]) ? units[one.unit](one.values[at]) : "–", { class: "number" })));
       }
       holds.append(table);
-    });
+    };
+    // A chart that is drawn anew may find its table open already; no event tells of that.
+    if (fold) { fold.addEventListener("toggle", fillTable); fillTable(); }
 
     build();
     let seen = holder.clientWidth;

@@ -205,8 +205,9 @@ fn workload_page(browser: &mut Chromium, site: &Site) {
     );
     browser.run("document.querySelector('[data-chart=latency] .legend button').click()");
     assert!(browser.truth("document.querySelector('[data-chart=latency] .legend button').getAttribute('aria-pressed') === 'false'"));
-    browser.run("document.querySelector('[data-chart=rate] details summary').click()");
-    browser.until("document.querySelectorAll('[data-chart=rate] tbody tr').length > 200");
+    let rows = "document.querySelectorAll('[data-chart=rate] tbody tr').length";
+    browser.run("document.querySelector('[data-chart=rate] details').open = true");
+    browser.until(&format!("{rows} > 200"));
     browser.shoot("workload-light");
 }
 
