@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use schedlab_benches::RunMode;
 use schedlab_benches::suite::{Kernel, Prepared, counted_kernels};
+use schedlab_core::reference::Reference;
 
 fn main() {
     let is_counted_child = std::env::args().nth(1).is_some_and(|arg| arg == "--gungraun-run");
@@ -60,7 +61,16 @@ fn run_uncounted() {
         let answers = [kernel.prepare(), kernel.prepare()].map(|mut prepared| prepared.batch(turns));
         assert_eq!(answers[0], answers[1], "{}", kernel.path());
     }
+    let answers = [Reference::default(), Reference::default()].map(reference_turns);
+    assert_eq!(answers[0], answers[1], "the reference kernel");
 }
+
+fn reference_turns(mut reference: Reference) -> u64 {
+    (0..REFERENCE_TURNS).fold(0, |sum, _| sum ^ reference.turn())
+}
+
+/// Turns of the reference kernel that are counted.
+const REFERENCE_TURNS: u32 = 20;
 
 fn prepared(kernel: Kernel) -> (Prepared, usize) {
     (kernel.prepare(), kernel.counted_turns())
@@ -72,7 +82,7 @@ mod counted {
     use gungraun::{library_benchmark, library_benchmark_group};
     use schedlab_benches::suite::{Prepared, counted_kernels, measured_batch};
 
-    use super::prepared;
+    use super::{Reference, prepared, reference_turns};
 
     // The n-th is the n-th of `counted_kernels`.
     #[library_benchmark]
@@ -84,7 +94,14 @@ mod counted {
         answer
     }
 
-    library_benchmark_group!(name = kernels, benchmarks = [suite]);
+    // What normalised figures are divided by.
+    #[library_benchmark]
+    #[bench::turns(setup = Reference::default)]
+    fn reference(reference: Reference) -> u64 {
+        reference_turns(reference)
+    }
+
+    library_benchmark_group!(name = kernels, benchmarks = [suite, reference]);
     gungraun::main!(library_benchmark_groups = kernels);
 
     pub(super) fn run() {

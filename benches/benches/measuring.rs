@@ -4,25 +4,30 @@
 //! - `cycle`: one thread steps a scheduler and tells the recorder what the runtime would tell it
 //!   (core only). Short samples, so the machine's other work hardly shows.
 //! - `run`: embedded cluster, scheduler and binder threads, 5,000 nodes, plain pods (core + queue +
-//!   embedded API). Wall time is what a user sees; CPU time is the fairer one on a busy machine.
+//!   embedded API). The meters are switched on and off from burst to burst of one run: whole runs of
+//!   one process differ by more than recording costs. Wall time is what a user sees; CPU time is the
+//!   fairer one on a busy machine.
 //!
-//! Each comparison has its control: the two runs without recorder of one A B B A, against each
-//! other. Every pair must bind the same pods to the same nodes before its times count.
+//! Each comparison has its control: the two turns without recording of one A B B A, against each
+//! other. A recorded run must bind the same pods to the same nodes as one without a recorder.
+//!
+//! Memory is had as the program has it: from mimalloc, and kept from one run to the next.
 #![allow(clippy::print_stdout, reason = "the ratios are the result")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use mimalloc::MiMalloc;
 use schedlab_benches::cluster::warm_nodes;
 use schedlab_benches::pods::PodKind;
 use schedlab_benches::stats::{Interval, bootstrap_median, median};
 use schedlab_benches::{RunMode, SEED};
 use schedlab_cluster::EmbeddedCluster;
-use schedlab_cluster::api::{Api, Object, PodFilter};
+use schedlab_cluster::api::{Api, Object, PodFilter, PodTemplateRef};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::link::LinkSettings;
-use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CycleRecorder, NoRecorder};
+use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder, NoRecorder};
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
@@ -33,12 +38,26 @@ use serde_json::json;
 
 const GOAL_PERCENT: f64 = 3.0;
 
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// `mi_option_purge_delay`, as in the program: freed memory stays with the process.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = libmimalloc_sys::mi_option_use_numa_nodes - 1;
+
+#[allow(unsafe_code, reason = "the allocator's options are set through its C interface")]
+fn keep_freed_memory() {
+    // SAFETY: sets a number that the allocator reads when it is about to purge; any value is valid.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
+}
+
 #[derive(Clone, Copy)]
 struct Size {
     node_count: usize,
     pod_count: u32,
-    /// Quartets A B B A of whole runs.
+    /// Clusters that are filled.
     runs: usize,
+    /// Pods of a burst: as long as a short run.
+    burst: u32,
     /// Quartets of short samples on one thread.
     cycles: usize,
 }
@@ -46,10 +65,13 @@ struct Size {
 fn main() {
     let mode = RunMode::from_args();
     let size = match mode {
-        RunMode::Measure => Size { node_count: 5000, pod_count: 50_000, runs: 30, cycles: 500 },
-        RunMode::Test => Size { node_count: 50, pod_count: 500, runs: 1, cycles: 1 },
+        RunMode::Measure => {
+            Size { node_count: 5000, pod_count: 160_000, burst: 20_000, runs: 150, cycles: 500 }
+        }
+        RunMode::Test => Size { node_count: 50, pod_count: 400, burst: 100, runs: 1, cycles: 1 },
         RunMode::List => return,
     };
+    keep_freed_memory();
     let cycles = compare_cycles(size);
     let runs = compare_runs(size);
     if mode == RunMode::Test {
@@ -62,12 +84,12 @@ fn main() {
         cycles.median_of(1)
     );
     cycles.report("cycle, one thread");
-    let pods_per_s = |turn| f64::from(size.pod_count) / runs.wall.median_of(turn);
+    let pods_per_s = |turn| f64::from(size.burst) / runs.wall.median_of(turn);
     println!(
-        "run: {:.0} pods/s recorded, {:.0} pods/s not, {} pods on {} nodes (core + queue + embedded API)",
+        "run: {:.0} pods/s recorded, {:.0} pods/s not, bursts of {} pods on {} nodes (core + queue + embedded API)",
         pods_per_s(0),
         pods_per_s(1),
-        size.pod_count,
+        size.burst,
         size.node_count
     );
     runs.wall.report("run, wall time");
@@ -188,9 +210,11 @@ impl Stepped {
             let start = Instant::now();
             recorder.round_begins();
             while let Step::Assumed { pod, choice } = self.scheduler.step(recorder) {
-                let queued_ns = self.scheduler.world().pods().get(pod).queued_ns;
-                let profile = self.scheduler.profile_number(pod);
-                recorder.cycle_ended(queued_ns, CycleOutcome::Assumed { evaluated: 1 }, profile);
+                let scheduler = &self.scheduler;
+                recorder.cycle_ended(CycleOutcome::Assumed { evaluated: 1 }, || CyclePod {
+                    queued_ns: scheduler.world().pods().get(pod).queued_ns,
+                    profile: scheduler.profile_number(pod),
+                });
                 self.hash = self.hash.rotate_left(5) ^ choice.row as u64;
             }
             spent += start.elapsed();
@@ -213,72 +237,94 @@ struct Runs {
     cpu: Quartets,
 }
 
-/// Whole runs.
+/// Bursts of pods with the meters on and off, in turns, until the clusters are full.
 fn compare_runs(size: Size) -> Runs {
-    let recorded = || {
-        let meters = Meters::default();
-        meters.switch.turn_on();
-        let run = run(size, meters.recorders());
-        assert_eq!(meters.take().assumed, u64::from(size.pod_count), "every cycle was recorded");
-        run
-    };
-    let plain = || run(size, (NoRecorder, NoRecorder));
     let mut runs = Runs::default();
     for turn in 0..size.runs {
-        let quartet = [recorded(), plain(), plain(), recorded()];
-        let is_same = quartet.iter().all(|run| run.hash == quartet[0].hash);
-        assert!(is_same, "quartet {turn}: recording changed a placement");
-        runs.wall.0.push(quartet.each_ref().map(|run| run.wall_s));
-        runs.cpu.0.push(quartet.each_ref().map(|run| run.cpu_s));
+        let meters = Meters::default();
+        let quartets = (size.pod_count / size.burst / 4) as usize;
+        let mut recorded = Filled::new(size, meters.recorders());
+        for _ in 0..quartets {
+            let times = [true, false, false, true].map(|is_on| {
+                if is_on {
+                    meters.switch.turn_on()
+                } else {
+                    meters.switch.turn_off()
+                }
+                recorded.burst(size.burst)
+            });
+            runs.wall.0.push(times.map(|(wall_s, _)| wall_s));
+            runs.cpu.0.push(times.map(|(_, cpu_s)| cpu_s));
+        }
+        let hash = recorded.stop();
+        let timed = quartets as u64 * 2 * u64::from(size.burst);
+        assert_eq!(meters.take().assumed, timed, "every cycle of a recorded burst was counted");
+        // The first is held against a run that knows no recorder.
+        if turn == 0 {
+            let mut plain = Filled::new(size, (NoRecorder, NoRecorder));
+            (0..quartets * 4).for_each(|_| {
+                plain.burst(size.burst);
+            });
+            assert_eq!(plain.stop(), hash, "recording changed a placement");
+        }
     }
     runs
 }
 
-struct Run {
-    wall_s: f64,
-    cpu_s: f64,
-    /// Of which pod is where.
-    hash: u64,
+/// A cluster that is being filled.
+struct Filled<C: CycleRecorder + 'static, B: BindRecorder + 'static> {
+    cluster: Arc<EmbeddedCluster>,
+    template: PodTemplateRef,
+    runtime: WallRuntime<C, B>,
+    pods: usize,
 }
 
-fn run<C: CycleRecorder + 'static, B: BindRecorder + 'static>(size: Size, recorders: (C, B)) -> Run {
-    let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
-    for index in 0..size.node_count {
-        cluster.create(Object::Node(Box::new(node(index)))).expect("the node is new");
+impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> Filled<C, B> {
+    fn new(size: Size, recorders: (C, B)) -> Filled<C, B> {
+        let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
+        for index in 0..size.node_count {
+            cluster.create(Object::Node(Box::new(node(index)))).expect("the node is new");
+        }
+        let template = cluster.pod_template(pod(), "default").expect("the pod is well formed");
+        let settings =
+            EngineSettings { ways: Ways::Measured(monotonic_ns), seed: SEED, ..Default::default() };
+        let wall = WallSettings { threads: 2, link: LinkSettings::default() };
+        let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
+        let mut scheduler = Scheduler::new(settings, 0);
+        scheduler.time_plugins(monotonic_ns);
+        let runtime = WallRuntime::start(api, scheduler, 0, wall, recorders).expect("threads are to be had");
+        let mut filled = Filled { cluster, template, runtime, pods: 0 };
+        filled.settle();
+        // Class cache and memory are warm from the second burst on.
+        filled.burst(size.burst);
+        filled
     }
-    let template = cluster.pod_template(pod(), "default").expect("the pod is well formed");
-    let settings = EngineSettings { ways: Ways::Measured(monotonic_ns), seed: SEED, ..Default::default() };
-    let wall = WallSettings { threads: 2, link: LinkSettings::default() };
-    let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
-    let scheduler = Scheduler::new(settings, 0);
-    let runtime = WallRuntime::start(api, scheduler, 0, wall, recorders).expect("threads are to be had");
-    let is_at_rest = || runtime.is_quiescent(cluster.resource_version());
-    wait_until(is_at_rest);
 
-    let (start, start_cpu_s) = (Instant::now(), cpu_s());
-    let mut left = size.pod_count;
-    while left > 0 {
-        let count = left.min(256);
-        cluster.create_pods(&template, count).expect("the namespace is there");
-        left -= count;
+    fn settle(&mut self) {
+        while !self.runtime.is_quiescent(self.cluster.resource_version()) {
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
-    wait_until(is_at_rest);
-    let (wall_s, cpu_s) = (start.elapsed().as_secs_f64(), cpu_s() - start_cpu_s);
 
-    let rows = cluster.pods_in(PodFilter { namespace: Some("default"), labels: None }).expect("listed").rows;
-    let mut hash = 0u64;
-    for row in &rows {
-        let node = row.node.expect("every pod was scheduled");
-        hash = hash.wrapping_add(row.uid.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ node.index() as u64);
+    /// Wall and CPU seconds until so many pods more are bound.
+    fn burst(&mut self, pods: u32) -> (f64, f64) {
+        let (start, start_cpu_s) = (Instant::now(), cpu_s());
+        self.cluster.create_pods(&self.template, pods).expect("the namespace is there");
+        self.settle();
+        self.pods += pods as usize;
+        (start.elapsed().as_secs_f64(), cpu_s() - start_cpu_s)
     }
-    assert_eq!(rows.len(), size.pod_count as usize);
-    runtime.stop().expect("the threads end well");
-    Run { wall_s, cpu_s, hash }
-}
 
-fn wait_until(is_done: impl Fn() -> bool) {
-    while !is_done() {
-        std::thread::sleep(Duration::from_micros(200));
+    /// A hash of which pod is where.
+    fn stop(self) -> u64 {
+        let filter = PodFilter { namespace: Some("default"), labels: None };
+        let rows = self.cluster.pods_in(filter).expect("listed").rows;
+        assert_eq!(rows.len(), self.pods);
+        self.runtime.stop().expect("the threads end well");
+        rows.iter().fold(0, |hash: u64, row| {
+            let node = row.node.expect("every pod was scheduled");
+            hash.wrapping_add(row.uid.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ node.index() as u64)
+        })
     }
 }
 

@@ -15,7 +15,6 @@ use schedlab_core::reference::{Reference, STEPS_PER_TURN};
 
 use crate::assemble::{Run, widest_half_width};
 use crate::executor::{Ending, Outcome};
-use crate::measure::{MachineReading, ThreadId};
 use crate::results::REFERENCE_RATE;
 
 /// How often a workload runs.
@@ -108,29 +107,29 @@ struct Times {
 #[derive(Default)]
 struct Speedometer {
     reference: Reference,
-    thread: Option<ThreadId>,
 }
 
 /// Turns of one reading: about three milliseconds, so that two readings a run stay below a tenth of
 /// a short one.
-const TURNS: u32 = 100;
+const TURNS: u32 = 50;
 
 impl Speedometer {
-    /// 1 is the machine of the reference speed. Time without a processor is taken off, as it is from
-    /// the measured interval.
+    /// 1 is the machine of the reference speed. Counted in the thread's own processor time: what it
+    /// waits for a processor is taken off the measured interval as well.
     fn speed(&mut self) -> f64 {
-        let thread = *self.thread.get_or_insert_with(ThreadId::current);
-        let (machine, began) = (MachineReading::of(thread), Instant::now());
+        let began_ns = thread_cpu_ns();
         for _ in 0..TURNS {
             std::hint::black_box(self.reference.turn());
         }
-        let elapsed = began.elapsed();
-        let wall_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        // One thread is both: what it waited counts once, because it is never idle.
-        let waited_ms = MachineReading::of(thread).since(&machine, wall_ns).waited_ms;
-        let seconds = (elapsed.as_secs_f64() - waited_ms / 1e3).max(1e-9);
+        let seconds = thread_cpu_ns().saturating_sub(began_ns).max(1) as f64 / 1e9;
         f64::from(TURNS) * STEPS_PER_TURN as f64 / seconds / REFERENCE_RATE
     }
+}
+
+/// Nanoseconds that the calling thread has had a processor.
+fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
 
 #[cfg(test)]

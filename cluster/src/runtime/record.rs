@@ -22,13 +22,22 @@ pub enum CycleOutcome {
     Failed,
 }
 
+/// The pod that a cycle was for.
+#[derive(Clone, Copy, Debug)]
+pub struct CyclePod {
+    /// When it entered the queue.
+    pub queued_ns: u64,
+    /// Its profile.
+    pub profile: ProfileNumber,
+}
+
 /// Listens to the scheduler thread.
 pub trait CycleRecorder: Probe + Send {
     /// Cycles follow each other from here on, one begins where the last one ended.
     fn round_begins(&mut self);
 
-    /// A cycle ended for a pod of this profile that entered the queue at `queued_ns`.
-    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome, profile: ProfileNumber);
+    /// A cycle ended. Of its pod only some recorders want to know, of some cycles.
+    fn cycle_ended(&mut self, outcome: CycleOutcome, pod: impl FnOnce() -> CyclePod);
 
     /// The scheduler has nothing to do: what was recorded may be handed in.
     fn rests(&mut self);
@@ -152,7 +161,7 @@ impl CycleRecorder for NoRecorder {
     fn round_begins(&mut self) {}
 
     #[inline]
-    fn cycle_ended(&mut self, _: u64, _: CycleOutcome, _: ProfileNumber) {}
+    fn cycle_ended(&mut self, _: CycleOutcome, _: impl FnOnce() -> CyclePod) {}
 
     #[inline]
     fn rests(&mut self) {}

@@ -15,7 +15,7 @@ use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
 use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
-use super::record::{BindRecorder, CycleOutcome, CycleRecorder};
+use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};
 use crate::api::{Api, ApiError, Binding, Nomination, Watch, WatchEvent};
 use crate::clock::{monotonic_ns, own_thread_number};
 use crate::link::LinkSettings;
@@ -465,8 +465,11 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                 Step::Failed { pod } => (pod, CycleOutcome::Failed),
             };
             attempts += 1;
-            let queued_ns = self.scheduler.world().pods().get(pod).queued_ns;
-            self.recorder.cycle_ended(queued_ns, outcome, self.scheduler.profile_number(pod));
+            let scheduler = &self.scheduler;
+            self.recorder.cycle_ended(outcome, || CyclePod {
+                queued_ns: scheduler.world().pods().get(pod).queued_ns,
+                profile: scheduler.profile_number(pod),
+            });
         }
         self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
     }

@@ -49,7 +49,7 @@ impl Scheduler {
         profile: ProfileNumber,
         choice: Choice,
     ) -> Step {
-        let is_timed = self.timing.start_cycle().is_some();
+        let is_timed = self.timing.times_binding_cycle();
         let mut times = CycleTimes { begun_ns: self.cycle_begun_ns, is_timed, ..CycleTimes::default() };
         let reserved = self.timed_point(ExtensionPoint::Reserve, profile, is_timed, |scheduler| {
             let answer = scheduler.reserve(pod, node, profile);

@@ -65,13 +65,12 @@ impl Scheduler {
         profile: ProfileNumber,
         diagnosis: &Diagnosis,
     ) -> PostFiltered {
-        let start_ns = self.timing.start_cycle();
+        let start_ns = self.timing.start_post_filter();
         let (asked, outcome) = self.post_filter(pod, profile, diagnosis);
-        if let (Some(asked), Some(start_ns), Some(now_ns)) =
-            (asked, start_ns, self.timing.now_ns().filter(|_| start_ns.is_some()))
-        {
+        let end_ns = start_ns.and_then(|_| self.timing.now_ns());
+        if let (Some(asked), Some(start_ns), Some(end_ns)) = (asked, start_ns, end_ns) {
             let (point, status) = (ExtensionPoint::PostFilter.label(), verdict_label(asked.verdict));
-            let elapsed_ns = now_ns.saturating_sub(start_ns);
+            let elapsed_ns = end_ns.saturating_sub(start_ns);
             self.timing.note(Timed::Point { point, status, profile }, elapsed_ns);
             if let Some(plugin) = asked.only {
                 self.timing.note(Timed::Plugin { plugin, point, status }, elapsed_ns);
@@ -118,7 +117,7 @@ impl Scheduler {
         let mut nomination = Nomination::Keep;
         let mut texts: Vec<String> = Vec::new();
         for &at in plugins {
-            let start_ns = self.timing.start_cycle();
+            let start_ns = self.timing.start_post_filter();
             let (verdict, outcome) = self.ask_post_filter(pod, profile, (at, diagnosis));
             let plugin = self.parts[usize::from(profile.0)].profile.name(at);
             let (point, status) = (ExtensionPoint::PostFilter.label(), verdict_label(verdict));

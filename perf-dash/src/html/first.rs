@@ -9,8 +9,6 @@ use crate::chart::stack;
 use crate::format;
 use crate::stats::Verdict;
 
-/// From this half width on, as a share of the value, a headline should not be quoted.
-const WIDE: f64 = 0.05;
 /// Workloads that moved named before the rest is left to the table.
 const MOVED_MAX: usize = 3;
 /// Warnings listed before the rest is counted.
@@ -133,7 +131,8 @@ fn sure(run: &RunResult) -> Markup {
     let width = |workload: &WorkloadResult| workload.throughput.relative_half_width();
     let judged: Vec<f64> = run.workloads.iter().filter_map(width).collect();
     let single = run.workloads.len() - judged.len();
-    let wide = judged.iter().filter(|&&width| width > WIDE).count();
+    // The run itself says which of its headlines are not to be quoted, and why.
+    let warned = run.workloads.iter().filter(|workload| !workload.warnings.is_empty()).count();
     let widest = judged.iter().copied().fold(0.0, f64::max);
     let warnings: Vec<String> = run
         .workloads
@@ -146,8 +145,8 @@ fn sure(run: &RunResult) -> Markup {
             @else { "±" (format::percent(widest)) span.muted { " at most" } }
         }
         p {
-            @if wide > 0 { (format::counted(wide as u64, "workload")) " wider than ±" (format::percent(WIDE)) "; do not quote. " }
-            @else if !judged.is_empty() { "every interval within ±" (format::percent(WIDE)) ". " }
+            @if warned > 0 { (format::counted(warned as u64, "workload")) " with a warning; do not quote. " }
+            @else if !judged.is_empty() { "no warning: quote a value with its interval. " }
             @if single > 0 && !judged.is_empty() { (format::counted(single as u64, "workload")) " ran once, without an interval. " }
         }
         @if !warnings.is_empty() {

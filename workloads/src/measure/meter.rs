@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schedlab_cluster::api::WatchEvent;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::runtime::record::{
-    BindRecorder, Bound, CallEnd, CallKind, CycleOutcome, CycleRecorder,
+    BindRecorder, Bound, CallEnd, CallKind, CycleOutcome, CyclePod, CycleRecorder,
 };
 use schedlab_core::cycle::probe::{Mark, Probe};
 use schedlab_core::framework::extension_point::ExtensionPoint;
@@ -20,21 +20,25 @@ use super::windows::Burst;
 use crate::metrics::Series;
 
 /// A part's first cycles are all timed, so that short runs have numbers.
-const TIMED_CYCLES_MIN: u32 = 256;
+const TIMED_CYCLES_MIN: u32 = 64;
 /// After those, one cycle of this many is timed: two clock readings a cycle would be several percent
 /// of a cached cycle.
-const CYCLES_EVERY: u32 = 16;
+const CYCLES_EVERY: u32 = 32;
 
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
-pub const EXTENSION_POINTS_EVERY: u32 = 64;
+pub const EXTENSION_POINTS_EVERY: u32 = 128;
+/// Of a part's first cycles, one of this many.
+const POINTS_EVERY_AT_FIRST: u32 = 8;
 
 /// Single plugins are timed in one cycle of this many: two clock readings a plugin.
-pub const PLUGINS_EVERY: u32 = 256;
+pub const PLUGINS_EVERY: u32 = 512;
+const PLUGINS_EVERY_AT_FIRST: u32 = 32;
 
-/// One event of this many is timed, and one pod of [`ATTEMPTS_EVERY`] of a batch.
-const EVENTS_EVERY: u32 = 64;
-const ATTEMPTS_EVERY: usize = 8;
+/// After the first ones, one event of this many is timed; and of a batch one pod of [`ATTEMPTS_EVERY`].
+const EVENTS_EVERY: u32 = 256;
+const EVENTS_TIMED_MIN: u32 = 64;
+const ATTEMPTS_EVERY: usize = 32;
 
 /// Whether the measured part is on.
 #[derive(Clone, Debug, Default)]
@@ -155,6 +159,7 @@ impl Meters {
             count: 0,
             times_cycle: false,
             times_points: false,
+            times_plugins: false,
             is_on: false,
             event_count: 0,
             marks: Vec::new(),
@@ -231,6 +236,7 @@ pub struct CycleMeter {
     count: u32,
     times_cycle: bool,
     times_points: bool,
+    times_plugins: bool,
     is_on: bool,
     event_count: u32,
     /// Of the cycle under way.
@@ -269,13 +275,36 @@ impl CycleMeter {
     /// `now_ns` is the time, if it was just read.
     #[inline]
     fn begin_cycle(&mut self, now_ns: Option<u64>) {
-        self.count = self.count.saturating_add(1);
-        self.times_cycle = self.count <= TIMED_CYCLES_MIN || self.count.is_multiple_of(CYCLES_EVERY);
-        self.times_points = self.count.is_multiple_of(EXTENSION_POINTS_EVERY);
-        if self.times_cycle {
-            self.cycle_start_ns = now_ns.unwrap_or_else(monotonic_ns);
-            self.mark_ns = self.cycle_start_ns;
+        self.count = self.count.wrapping_add(1);
+        if is_timed(self.count) {
+            self.begin_timed_cycle(now_ns);
         }
+    }
+
+    #[cold]
+    fn begin_timed_cycle(&mut self, now_ns: Option<u64>) {
+        self.times_cycle = true;
+        self.times_points = is_one_of(self.count, POINTS_EVERY_AT_FIRST, EXTENSION_POINTS_EVERY);
+        self.times_plugins = is_one_of(self.count, PLUGINS_EVERY_AT_FIRST, PLUGINS_EVERY);
+        self.cycle_start_ns = now_ns.unwrap_or_else(monotonic_ns);
+        self.mark_ns = self.cycle_start_ns;
+    }
+
+    /// Returns the time.
+    #[cold]
+    fn end_timed_cycle(&mut self, end: Option<AttemptEnd>, pod: CyclePod) -> u64 {
+        let end_ns = monotonic_ns();
+        let elapsed_ns = end_ns - self.cycle_start_ns;
+        self.own.cycles.push((elapsed_ns, self.cycle_start_ns.saturating_sub(pod.queued_ns)));
+        self.own.ended.extend(end.map(|end| (What::Attempt(end, pod.profile), elapsed_ns)));
+        self.take_marks(pod.profile);
+        self.time_nothing();
+        end_ns
+    }
+
+    fn time_nothing(&mut self) {
+        (self.times_cycle, self.times_points, self.times_plugins) = (false, false, false);
+        self.marks.clear();
     }
 
     /// The cycle's extension points, now that its profile is known.
@@ -294,22 +323,34 @@ impl CycleMeter {
     }
 }
 
+/// Whether the cycle of this number, from 1 on, is timed at all.
+#[inline]
+fn is_timed(count: u32) -> bool {
+    count <= TIMED_CYCLES_MIN || count.is_multiple_of(CYCLES_EVERY)
+}
+
+/// Whether it is one of those that are looked at closer: one of `at_first` of the first ones.
+fn is_one_of(count: u32, at_first: u32, later: u32) -> bool {
+    let every = if count <= TIMED_CYCLES_MIN { at_first } else { later };
+    count.is_multiple_of(every)
+}
+
 const _: () = assert!(EXTENSION_POINTS_EVERY.is_multiple_of(CYCLES_EVERY));
+const _: () = assert!(PLUGINS_EVERY.is_multiple_of(CYCLES_EVERY));
 
 impl Probe for CycleMeter {
     #[inline]
     fn mark(&mut self, mark: Mark) {
-        if !self.times_points || !self.is_on {
-            return;
+        if self.times_points {
+            let now_ns = monotonic_ns();
+            self.marks.push((mark, now_ns - self.mark_ns));
+            self.mark_ns = now_ns;
         }
-        let now_ns = monotonic_ns();
-        self.marks.push((mark, now_ns - self.mark_ns));
-        self.mark_ns = now_ns;
     }
 
     #[inline]
     fn times_plugins(&self) -> bool {
-        self.is_on && self.count.is_multiple_of(PLUGINS_EVERY)
+        self.times_plugins
     }
 }
 
@@ -317,16 +358,16 @@ impl CycleRecorder for CycleMeter {
     fn round_begins(&mut self) {
         self.hand_in();
         let was_on = std::mem::replace(&mut self.is_on, self.switch.is_on());
+        self.time_nothing();
         if self.is_on {
-            if !was_on {
-                self.count = 0;
-            }
+            // The cycle that was begun at the end of the last round never came: its number is used now.
+            self.count = if was_on { self.count.saturating_sub(1) } else { 0 };
             self.begin_cycle(None);
         }
     }
 
     #[inline]
-    fn cycle_ended(&mut self, queued_ns: u64, outcome: CycleOutcome, profile: ProfileNumber) {
+    fn cycle_ended(&mut self, outcome: CycleOutcome, pod: impl FnOnce() -> CyclePod) {
         if !self.is_on {
             return;
         }
@@ -342,14 +383,7 @@ impl CycleRecorder for CycleMeter {
         self.own.unschedulable += u64::from(end.is_some());
         let mut now_ns = None;
         if self.times_cycle {
-            let end_ns = monotonic_ns();
-            let elapsed_ns = end_ns - self.cycle_start_ns;
-            self.own.cycles.push((elapsed_ns, self.cycle_start_ns.saturating_sub(queued_ns)));
-            self.own.ended.extend(end.map(|end| (What::Attempt(end, profile), elapsed_ns)));
-            now_ns = Some(end_ns);
-        }
-        if !self.marks.is_empty() {
-            self.take_marks(profile);
+            now_ns = Some(self.end_timed_cycle(end, pod()));
         }
         self.begin_cycle(now_ns);
     }
@@ -358,12 +392,16 @@ impl CycleRecorder for CycleMeter {
         self.hand_in();
         // Spans are noted by the scheduler while this says so, also between two rounds.
         self.is_on = self.is_on && self.switch.is_on();
+        self.time_nothing();
     }
 
     #[inline]
     fn times_event(&mut self) -> bool {
+        if !self.is_on {
+            return false;
+        }
         self.event_count = self.event_count.wrapping_add(1);
-        self.is_on && self.event_count.is_multiple_of(EVENTS_EVERY)
+        self.event_count <= EVENTS_TIMED_MIN || self.event_count.is_multiple_of(EVENTS_EVERY)
     }
 
     fn event_handled(&mut self, event: &WatchEvent, elapsed_ns: u64) {

@@ -2,7 +2,7 @@
 //!
 //! The scheduler thread and the binder thread each own a meter; nothing is shared but a switch
 //! that says whether the measured part is on. Every cycle is counted; after the first few hundred one
-//! in sixteen is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
+//! in 32 is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
 mod durations;
 mod machine;

@@ -14,7 +14,7 @@ use super::{Conditions, RunTotal};
 /// Reference steps a second of the machine that normalised figures speak of. A step is one row of
 /// [`schedlab_core::reference::Reference::turn`]; the number is what the two-core machine that schedlab was
 /// written on does, rounded, so that its figures are of the same size before and after.
-pub const REFERENCE_RATE: f64 = 3.0e8;
+pub const REFERENCE_RATE: f64 = 1.7e8;
 
 /// Pods per second of a machine that makes [`REFERENCE_RATE`] reference steps a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
