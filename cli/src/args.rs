@@ -14,12 +14,14 @@ use crate::commands::alerts::AlertsArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
+use crate::commands::merge::MergeArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
 use crate::commands::run_history::label;
 use crate::commands::serve::ServeArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
+use crate::shards::ShardArgs;
 
 /// A performance lab for Kubernetes scheduling.
 ///
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run variants of a workload interleaved and compare them
     Ab(AbArgs),
+    /// Put the shards of a simulate, run or replay together, as if one machine had run all of them
+    Merge(MergeArgs),
     /// Show where workloads of a history got slower or faster for good; ends with 3 when a regression
     /// is open
     Alerts(AlertsArgs),
@@ -186,6 +190,8 @@ pub(crate) struct RunArgs {
     /// Keep serving them so many seconds after the last workload
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "metrics")]
     pub(crate) metrics_linger: u64,
+    #[command(flatten)]
+    pub(crate) shards: ShardArgs,
 }
 
 impl Default for RunArgs {
@@ -216,6 +222,7 @@ impl Default for RunArgs {
             save_baseline: None,
             metrics: None,
             metrics_linger: 0,
+            shards: ShardArgs::default(),
         }
     }
 }
@@ -343,6 +350,12 @@ pub(crate) struct ReplayArgs {
     /// How many differences of each file to print in full
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) show: usize,
+    /// Where to write result.json, units.jsonl (a line for every trace) and manifest.json; a replay that was
+    /// killed goes on where it stopped
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shards: ShardArgs,
 }
 
 #[derive(Clone, Debug, Args)]

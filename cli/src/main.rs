@@ -7,6 +7,7 @@ mod commands;
 mod host;
 mod metrics;
 mod progress;
+mod shards;
 mod table;
 
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         None => commands::run::run(&args::RunArgs::default()),
         Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Merge(args)) => commands::merge::merge(&args),
         Some(Command::List(args)) => commands::list::list(&args),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),

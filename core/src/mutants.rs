@@ -84,12 +84,15 @@ pub enum Mutant {
     NominationClearedAnyway,
     /// A nominated pod holds no room against pods of its own priority.
     EqualsTakeRoom,
+    /// KEP-1923, its first design: the fresh cycle after a missed nomination draws among equally good nodes
+    /// although the victims on the missed one are on their way out; preemptors move for ever.
+    MissMovesNomination,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 32] = [
+    pub const ALL: [Mutant; 33] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
         Mutant::HeldBackForEver,
@@ -122,6 +125,7 @@ impl Mutant {
         Mutant::OwnWriteUnseen,
         Mutant::NominationClearedAnyway,
         Mutant::EqualsTakeRoom,
+        Mutant::MissMovesNomination,
     ];
 
     /// The threads that tell of the fault, or where upstream has it.
@@ -160,6 +164,7 @@ impl Mutant {
             Mutant::OwnWriteUnseen => "backend/queue/nominator.go",
             Mutant::NominationClearedAnyway => "KEP-5278",
             Mutant::EqualsTakeRoom => "KEP-1923",
+            Mutant::MissMovesNomination => "KEP-1923, Design Details 2",
         }
     }
 }
@@ -206,7 +211,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::EqualsTakeRoom as usize + 1);
+        assert_eq!(all.len(), Mutant::MissMovesNomination as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

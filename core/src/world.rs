@@ -208,21 +208,25 @@ impl World {
         id
     }
 
-    /// Adds a namespace or takes over its new labels.
-    pub fn upsert_namespace(&mut self, name: &str, labels: &Labels) {
+    /// Adds a namespace or takes over its new labels. Whether anything is new.
+    pub fn upsert_namespace(&mut self, name: &str, labels: &Labels) -> bool {
         let name = self.vocabulary.symbols.intern(name);
         let labels = self.vocabulary.label_set(labels);
-        if self.namespaces.insert(name, labels) != Some(labels) {
+        let is_new = self.namespaces.insert(name, labels) != Some(labels);
+        if is_new {
             self.topology.reset(placed!(self));
         }
+        is_new
     }
 
-    /// Takes a namespace out.
-    pub fn remove_namespace(&mut self, name: &str) {
+    /// Takes a namespace out. Whether it was there.
+    pub fn remove_namespace(&mut self, name: &str) -> bool {
         let name = self.vocabulary.symbols.intern(name);
-        if self.namespaces.remove(&name).is_some() {
+        let was_there = self.namespaces.remove(&name).is_some();
+        if was_there {
             self.topology.reset(placed!(self));
         }
+        was_there
     }
 
     /// Makes the counters that pod affinity of a pending class needs.

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;
 pub(crate) mod list;
+pub(crate) mod merge;
 #[cfg(test)]
 mod outputs_agree;
 pub(crate) mod profile;
@@ -15,6 +16,7 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod run_history;
+mod run_shards;
 mod run_text;
 mod select;
 pub(crate) mod serve;

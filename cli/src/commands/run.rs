@@ -29,7 +29,7 @@ use schedlab_workloads::results::{
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::run_history::Memory;
-use super::{run_text, select, study, study_text};
+use super::{run_shards, run_text, select, study, study_text};
 use crate::announce::Announcer;
 use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, GapMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
@@ -42,6 +42,9 @@ pub(super) const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    if let Some(shard) = args.shards.shard()? {
+        return run_shards::run(args, shard);
+    }
     let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
     if let Some(found) = study::of(&args.select)? {
         return run_studies(args, scheduler_config.as_ref(), &found);
@@ -202,7 +205,7 @@ pub(super) fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile,
     Ok((SchedulerConfigFile { path: path.to_owned(), text }, config))
 }
 
-fn run_header(
+pub(super) fn run_header(
     args: &RunArgs,
     scheduler_config: Option<&(SchedulerConfigFile, SchedulerConfig)>,
     gates: &BTreeMap<String, bool>,
@@ -235,7 +238,7 @@ fn run_header(
 
 /// The settings that a result has no field of its own for. Every flag that decides what is measured is
 /// here or has a field: results are compared only where all of them agree.
-fn options(args: &RunArgs) -> BTreeMap<String, String> {
+pub(super) fn options(args: &RunArgs) -> BTreeMap<String, String> {
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let limit = link(&args.api, args.seed).limit;
     let limit = limit.map_or_else(|| "none".to_owned(), |it| format!("{} qps, burst {}", it.qps, it.burst));
@@ -296,7 +299,7 @@ pub(super) fn check_gates(gates: &BTreeMap<String, bool>) -> Result<()> {
 }
 
 /// Finds out before the run, not after it, that results cannot be written.
-fn make_writable(dir: &Path) -> Result<()> {
+pub(super) fn make_writable(dir: &Path) -> Result<()> {
     let how = || format!("cannot write to {}; choose another folder with --out", dir.display());
     std::fs::create_dir_all(dir).with_context(how)?;
     let probe = dir.join(".schedlab-probe");
@@ -321,7 +324,7 @@ pub(super) fn listen_for_interrupt() -> Arc<AtomicBool> {
 }
 
 /// What can run, what is skipped and why, and what is wrong with workloads that are broken.
-fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skipped>, Vec<String>) {
+pub(super) fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skipped>, Vec<String>) {
     let (mut to_run, mut skipped, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     for Selected { full_name: name, workload, .. } in selected {
         match workload.map_err(|error| error.to_string()) {
@@ -340,9 +343,9 @@ fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skipped>, Vec<S
 
 /// Who else wants to know how far a run is.
 #[derive(Clone, Copy)]
-struct Watchers<'a> {
-    metrics: Option<&'a Metrics>,
-    announcer: Option<&'a Announcer>,
+pub(super) struct Watchers<'a> {
+    pub(super) metrics: Option<&'a Metrics>,
+    pub(super) announcer: Option<&'a Announcer>,
 }
 
 /// Tells a server beside a history that was named how far the run is. Nobody else is told: the thread
@@ -357,7 +360,7 @@ fn announcer(args: &RunArgs, started_at: &str) -> Option<Announcer> {
     }
 }
 
-fn repeat(
+pub(super) fn repeat(
     args: &RunArgs,
     workload: &ResolvedWorkload,
     (at, count): (usize, usize),
@@ -400,7 +403,7 @@ pub(super) fn run_once(args: &RunArgs, workload: &ResolvedWorkload, control: Con
 }
 
 /// Writes all files of a run and returns the report's path.
-fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
+pub(super) fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
     write_result_json(&dir.join("result.json"), result)?;
     write_data_items(dir, result)?;
     write_bench_text(&dir.join("bench.txt"), result)?;
@@ -409,7 +412,7 @@ fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
     Ok(std::path::absolute(&report).unwrap_or(report))
 }
 
-fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
+pub(super) fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
     let has_failed =
         |w: &WorkloadResult| matches!(w.status, Status::Stuck | Status::Failed) || has_measured_nothing(w);
     let misses =

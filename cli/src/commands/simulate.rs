@@ -2,6 +2,7 @@
 
 #[cfg(feature = "mutants")]
 mod mutants;
+mod sharded;
 mod soak;
 #[cfg(not(feature = "mutants"))]
 mod mutants {
@@ -22,6 +23,7 @@ mod mutants {
 }
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -38,6 +40,9 @@ use serde_json::{Value, json};
 
 use crate::Exit;
 use crate::progress::say;
+use crate::shards::ShardArgs;
+
+pub(crate) use sharded::merged;
 
 /// What may be typed.
 #[derive(Clone, Debug, Args)]
@@ -49,8 +54,8 @@ pub(crate) struct SimulateArgs {
     /// One seed, to replay what failed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations [default: another
-    /// of the first seven with every seed]
+    /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations, victims
+    /// [default: another of the first seven with every seed]
     #[arg(long, value_name = "PROFILE")]
     faults: Option<String>,
     /// Only these events of the seed's script, by number, as 0,3-,7..9; a dash leaves out the pause
@@ -75,6 +80,12 @@ pub(crate) struct SimulateArgs {
     /// Print one JSON document, and nothing else on standard output
     #[arg(long)]
     json: bool,
+    /// Where to write result.json, units.jsonl (a line for every 64 seeds) and manifest.json. All seeds are run,
+    /// also behind one that fails; a run that was killed goes on where it stopped
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "events", "trace", "mutants", "soak"])]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    shards: ShardArgs,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -83,6 +94,7 @@ const EXAMPLES: &str = "Examples:
   schedlab simulate --seed 71 --faults rivals
   schedlab simulate --seed 71 --faults rivals --events 0,3-,7..9 --trace
   schedlab simulate --soak 5000000
+  schedlab simulate --seeds 0..4000 --shard 2/4 --out seeds && schedlab merge seeds --out all
   cargo run --release --features mutants -- simulate --mutants
 
 Everything is drawn from the seed. A seed that fails is shrunk: events are taken out of its script for as long as
@@ -94,6 +106,10 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
         None => read_seeds(&args.seeds)?,
     };
     let profile = args.faults.as_deref().map(str::parse::<Profile>).transpose()?;
+    let shard = args.shards.shard()?;
+    if let (Some(shard), None) = (shard, &args.out) {
+        bail!("{shard} is to be merged with the others: give a folder with --out");
+    }
     if args.mutants {
         return mutants::hunt(args, profile);
     }
@@ -101,6 +117,9 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
         return soak::soak(events);
     }
     keep_panics_quiet();
+    if let Some(out) = &args.out {
+        return sharded::simulate(args, out, (seeds, profile), shard);
+    }
     if let (Some(seed), true) = (args.seed, args.events.is_some() || args.trace) {
         return replay(seed, profile.unwrap_or_else(|| mixed_profile(seed)), args);
     }

@@ -56,34 +56,26 @@ struct Runs {
     samples: CellSamples,
 }
 
-/// Runs the studies and makes their figures. An interrupt keeps what was measured.
-pub(super) fn run(args: &RunArgs, found: &Studies, interrupt: &AtomicBool) -> Result<Vec<Figure>> {
-    let workloads = found.suite.resolve(&Selection::all())?;
-    let wanted =
+/// A study with the points of it that are wanted.
+pub(super) type Wanted = (Study, Vec<Vec<Cell>>);
+
+/// What the flags ask for of the studies.
+pub(super) fn wanted(args: &RunArgs, found: &Studies) -> Result<Vec<Wanted>> {
+    let names =
         args.select.filter.as_deref().map(|filter| Selection::all().with_names(filter)).transpose()?;
-    let mut figures = Vec::new();
-    for (at, study) in found.studies.iter().enumerate() {
+    let mut wanted = Vec::new();
+    for study in &found.studies {
         let is_wanted = |cell: &Cell| {
             let name = format!("{}/{}", study.name, cell.workload);
-            wanted.as_ref().is_none_or(|wanted| wanted.takes_name(&name))
+            names.as_ref().is_none_or(|names| names.takes_name(&name))
         };
         let points: Vec<Vec<Cell>> =
             study.points().into_iter().filter(|cells| cells.iter().all(is_wanted)).collect();
-        if points.is_empty() || interrupt.load(Ordering::Relaxed) {
-            continue;
+        if !points.is_empty() {
+            wanted.push((Study { rounds: args.rounds.unwrap_or(study.rounds), ..study.clone() }, points));
         }
-        let mut runs: Vec<Vec<Runs>> = points
-            .into_iter()
-            .map(|cells| cells.into_iter().map(|cell| prepare(args, cell, &workloads)).collect())
-            .collect::<Result<_>>()?;
-        let mut study = study.clone();
-        study.rounds = args.rounds.unwrap_or(study.rounds);
-        measure(&study, &mut runs, (at, found.studies.len()), interrupt)?;
-        let points: Vec<Vec<CellSamples>> =
-            runs.into_iter().map(|cells| cells.into_iter().map(|cell| cell.samples).collect()).collect();
-        figures.push(figure(&study, &points, args.seed));
     }
-    if figures.is_empty() && !interrupt.load(Ordering::Relaxed) {
+    if wanted.is_empty() {
         let names: Vec<&str> = found.studies.iter().map(|study| study.name.as_str()).collect();
         bail!(
             "no point of a study matches --filter; it is matched against STUDY/TestCase/Workload, and the \
@@ -91,7 +83,38 @@ pub(super) fn run(args: &RunArgs, found: &Studies, interrupt: &AtomicBool) -> Re
             names.join(", ")
         );
     }
+    Ok(wanted)
+}
+
+/// Runs the studies and makes their figures. An interrupt keeps what was measured.
+pub(super) fn run(args: &RunArgs, found: &Studies, interrupt: &AtomicBool) -> Result<Vec<Figure>> {
+    let wanted = wanted(args, found)?;
+    let mut figures = Vec::new();
+    for (at, study) in wanted.iter().enumerate() {
+        if !interrupt.load(Ordering::Relaxed) {
+            figures.push(run_study(args, found, study, (at, wanted.len()), interrupt)?);
+        }
+    }
     Ok(figures)
+}
+
+/// Runs points of a study.
+pub(super) fn run_study(
+    args: &RunArgs,
+    found: &Studies,
+    (study, points): &Wanted,
+    place: (usize, usize),
+    interrupt: &AtomicBool,
+) -> Result<Figure> {
+    let workloads = found.suite.resolve(&Selection::all())?;
+    let prepare_all = |cells: &Vec<Cell>| {
+        cells.iter().map(|cell| prepare(args, cell.clone(), &workloads)).collect::<Result<Vec<Runs>>>()
+    };
+    let mut runs: Vec<Vec<Runs>> = points.iter().map(prepare_all).collect::<Result<_>>()?;
+    measure(study, &mut runs, place, interrupt)?;
+    let points: Vec<Vec<CellSamples>> =
+        runs.into_iter().map(|cells| cells.into_iter().map(|cell| cell.samples).collect()).collect();
+    Ok(figure(study, &points, args.seed))
 }
 
 fn prepare(args: &RunArgs, cell: Cell, workloads: &[ResolvedWorkload]) -> Result<Runs> {

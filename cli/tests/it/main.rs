@@ -12,5 +12,6 @@ mod list;
 mod replay;
 mod run;
 mod scheduler_config;
+mod shards;
 mod study;
 mod support;

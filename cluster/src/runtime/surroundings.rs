@@ -1,5 +1,7 @@
 //! Objects around pods and nodes: namespaces, services, workloads, budgets, storage.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{ReplicationController, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -22,6 +24,12 @@ use crate::convert::{
 /// The store takes such objects as they come. One that cannot be read is as good as absent:
 /// upstream's informers drop it, too.
 pub(super) fn tell_of(object: &GenericObject, kind: EventKind, scheduler: &mut Scheduler, now_ns: u64) {
+    if (object.api_version.as_str(), object.kind.as_str()) == ("v1", "Namespace") {
+        let none = BTreeMap::new();
+        let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+        let labels = (kind != EventKind::Deleted).then_some(labels);
+        return scheduler.on_namespace(name_of(object).1, labels, now_ns);
+    }
     let (world, _) = scheduler.parts();
     let news = match kind {
         EventKind::Deleted => forget(object, world),
@@ -60,10 +68,6 @@ fn resource(kind: &str) -> Option<EventResource> {
 
 fn learn(object: &GenericObject, world: &mut World) -> StorageNews {
     match (object.api_version.as_str(), object.kind.as_str()) {
-        ("v1", "Namespace") => {
-            let labels = object.metadata.labels.clone().unwrap_or_default();
-            world.upsert_namespace(name_of(object).1, &labels);
-        }
         ("v1", "Service") => {
             if let Some(service) = typed::<Service>(object) {
                 world.owners_mut().upsert_service(service_input(&service));
@@ -102,7 +106,6 @@ fn learn(object: &GenericObject, world: &mut World) -> StorageNews {
 fn forget(object: &GenericObject, world: &mut World) -> StorageNews {
     let (namespace, name) = name_of(object);
     match (object.api_version.as_str(), object.kind.as_str()) {
-        ("v1", "Namespace") => world.remove_namespace(name),
         ("v1", "Service") => world.owners_mut().remove_service(namespace, name),
         ("policy/v1", "PodDisruptionBudget") => world.remove_budget(namespace, name),
         (api_version, kind) => {

@@ -26,11 +26,14 @@ pub enum Profile {
     /// Nominations are written by several at a time, over calls that fail and watches that break. In no
     /// storm, either.
     Nominations,
+    /// Pods of high priority wait for victims that take their time, with `nominatedNodeMiss: requeue`. In no
+    /// storm, either.
+    Victims,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 9] = [
+    pub const ALL: [Profile; 10] = [
         Profile::None,
         Profile::Api,
         Profile::Watch,
@@ -40,6 +43,7 @@ impl Profile {
         Profile::Storm,
         Profile::Domains,
         Profile::Nominations,
+        Profile::Victims,
     ];
 
     /// Its name on the command line.
@@ -55,6 +59,7 @@ impl Profile {
             Profile::Storm => "storm",
             Profile::Domains => "domains",
             Profile::Nominations => "nominations",
+            Profile::Victims => "victims",
         }
     }
 

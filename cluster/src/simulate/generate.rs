@@ -91,6 +91,7 @@ impl Features {
             Profile::Nominations => {
                 Features { nominations: true, passes: true, pre_bind: self.pre_bind || self.permit, ..self }
             }
+            Profile::Victims => Features { priorities: true, lingers: true, ..self },
             _ => self,
         }
     }
@@ -106,10 +107,26 @@ pub fn generate(seed: u64, profile: Profile) -> Scenario {
     // API server that is older than its scheduler.
     setup.gates.clearing_nominated_node_name_after_binding = seed % 5 != 3;
     let shape_count = choices.range(2, 6) as usize;
-    let shapes: Vec<PodShape> =
+    let mut shapes: Vec<PodShape> =
         (0..shape_count).map(|_| shape(&mut choices, &features, setup.schedulers)).collect();
+    if profile == Profile::Victims {
+        await_victims(&mut setup, &mut shapes);
+    }
     let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
     Scenario { seed, profile, setup, shapes, script }
+}
+
+/// Every other shape is evicted by those between, and takes its time to go.
+fn await_victims(setup: &mut Setup, shapes: &mut [PodShape]) {
+    setup.nominated_node_miss = NominatedNodeMiss::Requeue;
+    setup.gates.try_nominated_node_first = true;
+    for (at, shape) in shapes.iter_mut().enumerate() {
+        let is_victim = at % 2 == 0;
+        shape.priority = if is_victim { 0 } else { 10 };
+        shape.lingers |= is_victim;
+        shape.never_preempts &= is_victim;
+        shape.cpu_milli = shape.cpu_milli.max(500);
+    }
 }
 
 fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup {
@@ -376,6 +393,8 @@ impl<'a> Writer<'a> {
     fn trouble(&mut self) -> Option<Action> {
         match self.profile {
             Profile::Domains => return self.leave_domain(),
+            // Somebody has to be evicted before others wait for it.
+            Profile::Victims => return self.recent_pod().map(Action::Activate),
             Profile::Nominations => {
                 return match self.choices.below(10) {
                     0..=4 => self.rival(),

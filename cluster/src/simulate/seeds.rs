@@ -176,6 +176,38 @@ fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
     into.note_failure(outcome.violation.map(|violation| Failure { seed, profile, violation }));
 }
 
+/// Runs all seeds, also behind those that fail, so that the sums are the same on any number of threads. The
+/// failures are in the order of their seeds.
+#[must_use]
+pub fn run_every_seed(plan: &SeedPlan) -> (Summary, Vec<Failure>) {
+    let count = plan.seeds.end.saturating_sub(plan.seeds.start);
+    let next = AtomicU64::new(0);
+    let work = || {
+        let (mut sum, mut failures) = (Summary::default(), Vec::new());
+        loop {
+            let offset = next.fetch_add(1, Ordering::Relaxed);
+            if count <= offset {
+                return (sum, failures);
+            }
+            let mut one = Summary::default();
+            run_seed(plan.seeds.start + offset, plan, &mut one);
+            failures.extend(one.failure.clone());
+            sum.add(&one);
+        }
+    };
+    let (mut sum, mut failures) = (Summary::default(), Vec::new());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            let (one, failed) = thread.join().expect("a panic of a scenario is caught");
+            sum.add(&one);
+            failures.extend(failed);
+        }
+    });
+    failures.sort_by_key(|failure: &Failure| failure.seed);
+    (sum, failures)
+}
+
 /// Runs all seeds, or up to the first that fails. `progress` is told how many are done, and says
 /// whether to go on.
 pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> Summary {

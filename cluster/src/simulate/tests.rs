@@ -50,6 +50,7 @@ fn seeds_that_found_a_fault_hold() {
         (3_014_728, Profile::Storm),
         (3_167_481, Profile::Api),
         (3_153_621, Profile::Api),
+        (30_072_656, Profile::Rivals),
     ];
     for (seed, profile) in found {
         let outcome = run_caught(&generate(seed, profile));

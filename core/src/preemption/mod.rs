@@ -19,7 +19,7 @@ use crate::cycle::engine::Pending;
 use crate::cycle::plan::Scope;
 use crate::cycle::verdict::{FirstRejection, Question};
 use crate::framework::status::Code;
-use crate::ids::{PodId, PodUid};
+use crate::ids::{NodeId, PodId, PodUid};
 use crate::input::PreemptionPolicy;
 use crate::pods::PodRow;
 use crate::snapshot::mask::NodeMask;
@@ -108,6 +108,23 @@ impl Preemption {
     #[must_use]
     pub fn taken(&self, nth: usize) -> Option<&Candidate> {
         self.best.get(nth).map(|&at| &self.candidates[at])
+    }
+
+    /// The candidate on the node that a pod has just missed, if all its victims are on their way out.
+    ///
+    /// KEP-1923: "if the nominated node doesn't fit due to the victim pods deletion is still on the fly,
+    /// and nothing else is changed, the nominated node will be chosen again". A draw among candidates that
+    /// are equally good would move the nomination with every attempt, and each move frees room that wakes
+    /// other pods, which move theirs.
+    #[must_use]
+    pub(crate) fn chosen_again(&self, world: &World, missed: NodeId) -> Option<&Candidate> {
+        let is_leaving = |&victim: &PodId| {
+            let row = world.pods().get(victim);
+            row.is_preempted || world.class(row.class).is_terminating
+        };
+        let row = world.nodes().row_of(missed)?;
+        let is_again = |it: &&Candidate| it.row == row && it.victims.iter().all(is_leaving);
+        self.candidates.iter().find(is_again)
     }
 }
 

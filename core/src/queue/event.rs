@@ -50,6 +50,7 @@ pub const RESOURCES: [EventResource; RESOURCE_COUNT] = [
     EventResource::DeviceClass,
     EventResource::PodGroup,
     EventResource::CompositePodGroup,
+    EventResource::Namespace,
     EventResource::WildCard,
 ];
 

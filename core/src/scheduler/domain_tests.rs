@@ -101,6 +101,51 @@ fn node_leaving_its_domain_wakes_pods_that_its_pods_kept_out() {
     }
 }
 
+/// Pod 1 is on node n1 in namespace `shop`; whether pod 7 is placed once the namespace has the label team=web.
+fn is_placed_after_label(gaps: KnownGaps, there: PodInput, waiting: PodInput, before: &str) -> bool {
+    let settings = SchedulerSettings { known_gaps: gaps, ..SchedulerSettings::default() };
+    let mut lab = Lab::new(settings, Vec::new(), &[]);
+    let labels = |team: &str| [("team".to_owned(), team.to_owned())].into();
+    lab.scheduler.on_namespace("shop", Some(&labels(before)), 0);
+    lab.scheduler.on_node(&node("n1", &[("zone", "a")], false), 0);
+    lab.placed(1, there, "n1");
+    lab.pod(7, waiting);
+    assert!(lab.run()[0].starts_with("7: 0/1 nodes are available"));
+    lab.scheduler.on_namespace("shop", Some(&labels(before)), 0);
+    lab.pass(2 * SECOND_NS);
+    assert_eq!(lab.run(), [""; 0], "nothing has changed");
+    lab.scheduler.on_namespace("shop", Some(&labels("web")), 0);
+    lab.pass(2 * SECOND_NS);
+    lab.run().iter().any(|call| call == "7 -> n1")
+}
+
+/// kubernetes#141953.
+#[test]
+fn namespace_label_change_requeues_pods_with_namespace_selector() {
+    let by_team = |team: &str| PodAffinityTermInput {
+        namespace_selector: Some(LabelSelectorInput {
+            match_labels: [("team".to_owned(), team.to_owned())].into(),
+            ..LabelSelectorInput::default()
+        }),
+        ..term("zone")
+    };
+    let in_shop = |pod: PodInput| PodInput { namespace: "shop".to_owned(), ..pod };
+    let mut joins = pod("1", 0);
+    joins.pod_affinity.required = vec![by_team("web")];
+    let mut avoids = pod("1", 0);
+    avoids.pod_anti_affinity.required = vec![by_team("db")];
+    let cases = [
+        ("affinity selects the namespace now", in_shop(web()), joins, "db"),
+        ("anti-affinity does not select it any more", in_shop(web()), avoids.clone(), "db"),
+        ("neither does an existing pod's", avoids, in_shop(web()), "db"),
+    ];
+    for (name, there, waiting, before) in cases {
+        let is_placed = |gaps| is_placed_after_label(gaps, there.clone(), waiting.clone(), before);
+        assert!(is_placed(KnownGaps::Mended), "{name}");
+        assert!(!is_placed(KnownGaps::Upstream), "upstream, {name}");
+    }
+}
+
 /// Both nodes are in one zone, and the pod that is in the way is on the one that is deleted.
 #[test]
 fn deleted_node_wakes_pods_that_anti_affinity_kept_out() {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::{PodUpdate, Scheduler};
 use crate::class::PodClass;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
-use crate::input::NodeInput;
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
+use crate::input::{Labels, NodeInput};
+use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::event::{
@@ -91,6 +92,21 @@ impl Scheduler {
         self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
         self.serve_requests();
         self.reclaim_if_due();
+    }
+
+    /// A namespace was added or changed and has these labels, or is gone.
+    ///
+    /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
+    /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
+    pub fn on_namespace(&mut self, name: &str, labels: Option<&Labels>, now_ns: u64) {
+        let (is_news, action) = match labels {
+            Some(labels) => (self.world.upsert_namespace(name, labels), Action::UPDATE),
+            None => (self.world.remove_namespace(name), Action::DELETE),
+        };
+        if is_news && self.settings.known_gaps == KnownGaps::Mended {
+            let what = ClusterEvent { resource: EventResource::Namespace, action };
+            self.on_object(what, "", name, now_ns);
+        }
     }
 
     /// An object of storage was added or changed.

@@ -1,6 +1,6 @@
 //! KEP-1923: the pod's nominated node before all others, or not, and what becomes of a miss.
 
-use super::lab::{Lab, pod};
+use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
 use crate::input::PreemptionPolicy;
 
@@ -146,6 +146,36 @@ fn a_miss_clears_the_nomination_while_victims_are_leaving() {
     assert_eq!(lab.run(), [why]);
     lab.gone(1);
     assert_eq!(lab.run(), ["7 -> b"]);
+}
+
+/// KEP-1923, Alternatives: nothing has changed on the missed node, so it is chosen again, also if another one
+/// would be as good by now. Preemptors that move wake each other with the room they leave.
+#[test]
+fn missed_nominated_node_is_chosen_again_while_its_victims_are_leaving() {
+    let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
+    lab.placed(3, pod("4", -1), "a");
+    lab.leaving(3, pod("4", -1), "a");
+    lab.gone(2);
+    lab.pass(SECOND_NS);
+    lab.activate(7);
+    let (step, _) = lab.step();
+    assert!(matches!(step, Step::NominatedMissed { .. }), "{step:?}");
+    lab.run();
+    assert_eq!(lab.nomination(7), Some("b"), "not to node a, whose victim has a lower priority");
+}
+
+/// The same, when the missed node needs another victim: the best candidate is taken.
+#[test]
+fn missed_nominated_node_that_needs_another_victim_is_a_candidate_like_others() {
+    let mut lab = lab_with_a_victim_that_lingers(NominatedNodeMiss::Requeue);
+    lab.placed(4, pod("2", 2), "b");
+    lab.placed(3, pod("4", -1), "a");
+    lab.leaving(3, pod("4", -1), "a");
+    lab.gone(2);
+    lab.pass(SECOND_NS);
+    lab.activate(7);
+    lab.run();
+    assert_eq!(lab.nomination(7), Some("a"));
 }
 
 /// A scheduler that was restarted does not know whose victims they are.

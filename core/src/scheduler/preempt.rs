@@ -179,7 +179,7 @@ impl Scheduler {
     ) -> (PostFilterVerdict, PostFiltered) {
         let mutants = self.settings.mutants;
         self.counters.preemption_attempts += 1;
-        let Scheduler { world, engine, parts, .. } = self;
+        let Scheduler { world, engine, parts, missed, .. } = self;
         let row = world.pods().get(pod);
         let class = world.class(row.class);
         if class.input.preemption == PreemptionPolicy::Never {
@@ -195,7 +195,9 @@ impl Scheduler {
         let pending = Pending { class: row.class, pod: Some(preemptor), nominated: row.nominated() };
         let profile = &parts[usize::from(profile.0)].profile;
         let found = engine.preempt(world, profile, pending, (args, diagnosis));
-        let taken = engine.take_candidate(&found);
+        let missed = missed.get(&preemptor).filter(|_| !mutants.has(Mutant::MissMovesNomination));
+        let again = missed.and_then(|&node| found.chosen_again(world, node));
+        let taken = again.or_else(|| engine.take_candidate(&found));
         let words = PostFilterWords::Text(found.message(world, taken));
         let Some(candidate) = taken else {
             // Victims of an earlier preemption are on their way out, it may not preempt at all, or an

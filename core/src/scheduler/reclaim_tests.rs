@@ -90,7 +90,7 @@ impl Side {
             }
             Told::Storage(object) => self.scheduler.on_storage(object, 0),
             Told::StorageGone(key) => self.scheduler.on_storage_removed(key, 0),
-            Told::Namespace(name, labels) => self.scheduler.parts().0.upsert_namespace(name, labels),
+            Told::Namespace(name, labels) => self.scheduler.on_namespace(name, Some(labels), 0),
             Told::Service(service) => self.scheduler.parts().0.owners_mut().upsert_service(service.clone()),
         }
         self.told();

@@ -62,6 +62,7 @@ fn where_to_look(mutant: Mutant) -> Option<Profile> {
     match mutant {
         Mutant::DomainLeftUnheard => Some(Profile::Domains),
         Mutant::OwnWriteUnseen => Some(Profile::Nominations),
+        Mutant::MissMovesNomination => Some(Profile::Victims),
         _ => None,
     }
 }

@@ -35,6 +35,7 @@ pub enum EventResource {
     DeviceClass,
     PodGroup,
     CompositePodGroup,
+    Namespace,
     /// Everything.
     WildCard,
 }
@@ -138,6 +139,7 @@ impl EventResource {
             EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
             EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
             EventResource::CompositePodGroup => "scheduling.k8s.io/CompositePodGroup",
+            EventResource::Namespace => "Namespace",
             EventResource::WildCard => "*",
         }
     }

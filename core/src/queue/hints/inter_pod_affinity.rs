@@ -1,14 +1,15 @@
 //! InterPodAffinity: a pod came, went or changed its labels, or a node its topology.
 //! Upstream: interpodaffinity/plugin.go.
 //! Differs: a term with a namespace selector is taken to select every namespace. Upstream matches
-//! the selector against no labels at all, and so misses events in namespaces it selects by label.
+//! the selector against no labels at all, and so misses events in namespaces it selects by label; it does not
+//! hear of namespaces whose labels change, either (kubernetes#141953).
 
 use super::selector::matches;
 use super::{Action, EventResource, NodeState, Registration, either, has_place, nodes, pods};
 use crate::class::PodClass;
 use crate::ids::Symbol;
-use crate::input::PodAffinityTermInput;
-use crate::queue::event::Event;
+use crate::input::{Labels, PodAffinityTermInput};
+use crate::queue::event::{Event, EventObject};
 use crate::world::World;
 
 pub(super) const EVENTS: &[Registration] = &[
@@ -21,6 +22,7 @@ pub(super) const EVENTS: &[Registration] = &[
         either(either(Action::ADD, Action::UPDATE_NODE_LABEL), Action::DELETE),
         after_node_change,
     ),
+    Registration::hinted(EventResource::Namespace, Action::ALL, after_namespace_change),
 ];
 
 /// [`KnownGaps::Upstream`](crate::known_gaps::KnownGaps::Upstream): what upstream listens to.
@@ -36,30 +38,50 @@ pub(super) const UPSTREAM_EVENTS: &[Registration] = &[
 
 const POD_CHANGES: Action = either(either(Action::ADD, Action::UPDATE_POD_LABEL), Action::DELETE);
 
-/// Whether a term of `owner` selects a pod.
-fn selects(term: &PodAffinityTermInput, owner: &PodClass, pod: &PodClass) -> bool {
-    let namespace = &pod.input.namespace;
-    let is_own = term.namespaces.is_empty() && namespace == &owner.input.namespace;
-    let in_namespace = term.namespace_selector.is_some() || is_own || term.namespaces.contains(namespace);
-    in_namespace && matches(term.label_selector.as_ref(), &pod.input.labels)
+/// Which namespaces a namespace selector is taken to select.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Every one: which of them it is can change at any time.
+    Every,
+    /// Those whose labels it selects, and none is known to have any.
+    Unlabelled,
 }
 
-/// Whether all terms of required affinity select a pod; there is at least one.
-fn joins(owner: &PodClass, pod: &PodClass) -> bool {
-    let terms = &owner.input.pod_affinity.required;
-    !terms.is_empty() && terms.iter().all(|term| selects(term, owner, pod))
-}
+impl Reach {
+    fn covers(self, term: &PodAffinityTermInput) -> bool {
+        match self {
+            Reach::Every => term.namespace_selector.is_some(),
+            Reach::Unlabelled => matches(term.namespace_selector.as_ref(), &Labels::new()),
+        }
+    }
 
-/// Whether a term of required anti-affinity selects a pod.
-fn avoids(owner: &PodClass, pod: &PodClass) -> bool {
-    owner.input.pod_anti_affinity.required.iter().any(|term| selects(term, owner, pod))
+    /// Whether a term of `owner` selects a pod.
+    fn selects(self, term: &PodAffinityTermInput, owner: &PodClass, pod: &PodClass) -> bool {
+        let namespace = &pod.input.namespace;
+        let has_none = term.namespaces.is_empty() && term.namespace_selector.is_none();
+        let is_own = has_none && namespace == &owner.input.namespace;
+        let in_namespace = is_own || term.namespaces.contains(namespace) || self.covers(term);
+        in_namespace && matches(term.label_selector.as_ref(), &pod.input.labels)
+    }
+
+    /// Whether all terms of required affinity select a pod; there is at least one.
+    fn joins(self, owner: &PodClass, pod: &PodClass) -> bool {
+        let terms = &owner.input.pod_affinity.required;
+        !terms.is_empty() && terms.iter().all(|term| self.selects(term, owner, pod))
+    }
+
+    /// Whether a term of required anti-affinity selects a pod.
+    fn avoids(self, owner: &PodClass, pod: &PodClass) -> bool {
+        owner.input.pod_anti_affinity.required.iter().any(|term| self.selects(term, owner, pod))
+    }
 }
 
 fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     // Differs: upstream does not look for it. The first pod of a group that wants to be together may go
     // anywhere, so that the end of those it wanted to join helps one that is of the group itself.
     let loses_its_group = |old: &PodClass, new: Option<&PodClass>| {
-        joins(class, class) && joins(class, old) && new.is_none_or(|new| !joins(class, new))
+        let joins = |pod| Reach::Every.joins(class, pod);
+        joins(class) && joins(old) && new.is_none_or(|new| !joins(new))
     };
     let group_is_gone = match pods(event) {
         Some((Some(old), new)) if has_place(&old) => {
@@ -67,20 +89,24 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
         }
         _ => false,
     };
-    group_is_gone || upstream_after_pod_change(world, class, event)
+    group_is_gone || pod_change_helps(Reach::Every, world, class, event)
 }
 
 fn upstream_after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    pod_change_helps(Reach::Unlabelled, world, class, event)
+}
+
+fn pod_change_helps(reach: Reach, world: &World, class: &PodClass, event: &Event) -> bool {
+    let joins = |pod| reach.joins(class, pod);
+    let avoids = |pod| reach.avoids(class, pod);
     let Some((old, new)) = pods(event) else { return true };
     if [old, new].into_iter().flatten().any(|pod| !has_place(&pod)) {
         return false;
     }
     match (old.map(|pod| world.class(pod.class)), new.map(|pod| world.class(pod.class))) {
-        (Some(old), Some(new)) => {
-            (!joins(class, old) && joins(class, new)) || (avoids(class, old) && !avoids(class, new))
-        }
-        (None, Some(new)) => joins(class, new),
-        (Some(old), None) => avoids(class, old) || avoids(old, class),
+        (Some(old), Some(new)) => (!joins(old) && joins(new)) || (avoids(old) && !avoids(new)),
+        (None, Some(new)) => joins(new),
+        (Some(old), None) => avoids(old) || reach.avoids(old, class),
         (None, None) => true,
     }
 }
@@ -126,7 +152,7 @@ fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let affinity = &class.input.pod_affinity.required;
     let anti_affinity = &class.input.pod_anti_affinity.required;
     affinity.iter().any(|term| node.joins_domain(term))
-        || (affinity.iter().any(|term| node.leaves_domain(term)) && joins(class, class))
+        || (affinity.iter().any(|term| node.leaves_domain(term)) && Reach::Every.joins(class, class))
         || anti_affinity.iter().any(|term| node.helps_anti_affinity(term))
         || is_avoided(world, class, |term| node.helps_anti_affinity(term))
 }
@@ -138,6 +164,17 @@ fn upstream_after_node_change(world: &World, class: &PodClass, event: &Event) ->
         || class.input.pod_anti_affinity.required.iter().any(|term| node.helps_anti_affinity(term))
 }
 
+/// Pods of a namespace may be selected from now on, or no longer.
+fn after_namespace_change(world: &World, class: &PodClass, event: &Event) -> bool {
+    let has_selector = |term: &PodAffinityTermInput| term.namespace_selector.is_some();
+    let mut terms = class.input.pod_affinity.required.iter().chain(&class.input.pod_anti_affinity.required);
+    let is_in_it = match event.object {
+        EventObject::Named { name, .. } => name == class.namespace,
+        _ => true,
+    };
+    terms.any(has_selector) || (is_in_it && is_avoided(world, class, has_selector))
+}
+
 /// Whether the anti-affinity of some pod on a node, or nominated to one, speaks of the class, in a term
 /// that `is_meant`. Classes are few, pods many: pods are looked at only for a class that has such a term.
 fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTermInput) -> bool) -> bool {
@@ -147,6 +184,7 @@ fn is_avoided(world: &World, class: &PodClass, is_meant: impl Fn(&PodAffinityTer
             let row = world.pods().get(pod);
             row.class == other.id && (row.node().is_some() || row.nominated().is_some())
         };
-        terms.any(|term| is_meant(term) && selects(term, other, class)) && world.pods().ids().any(counts)
+        terms.any(|term| is_meant(term) && Reach::Every.selects(term, other, class))
+            && world.pods().ids().any(counts)
     })
 }
