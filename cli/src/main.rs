@@ -5,9 +5,11 @@ mod announce;
 mod args;
 mod commands;
 mod host;
+mod http;
 mod metrics;
 mod progress;
 mod table;
+mod terminal;
 
 use std::process::ExitCode;
 
