@@ -165,7 +165,7 @@ fn history(bytes: &[u8]) -> bool {
         &history.records,
         schedlab_perf_dash::stats::Fence::given(0.05),
     );
-    schedlab_perf_dash::alerts::markdown(&alerts);
+    let _ = schedlab_perf_dash::alerts::markdown(&alerts);
     !history.records.is_empty()
 }
 
@@ -181,7 +181,7 @@ fn selector_text(bytes: &[u8]) -> bool {
     let is_filter = text.parse::<LabelFilter>().is_ok();
     let labels = [("app".to_owned(), "web".to_owned())].into();
     if let Ok(selector) = serde_json::from_str(text) {
-        selector::matches(&label_selector_input(&selector), &labels);
+        let _ = selector::matches(&label_selector_input(&selector), &labels);
     }
     is_filter
 }

@@ -147,7 +147,7 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
     for name in ["n1", "n2"] {
         create(&cluster, node(name, &json!([])));
     }
-    create_on(&cluster, pod_value("before the manager"), "n1");
+    create_on(&cluster, pod_value("before-the-manager"), "n1");
     let report = managed(&cluster, |settle| {
         create_on(&cluster, pod_value("after it"), "n1");
         let stays = create_on(&cluster, pod_value("elsewhere"), "n2");

@@ -7,7 +7,7 @@ use super::frame::{Page, alert_words, change_text, fence_text, render, verdict};
 use super::model::{Change, Lab, Line};
 use crate::alerts::{Alert, State};
 use crate::format;
-use crate::history::{Record, RunKey, Source};
+use crate::history::{RunKey, Source};
 use crate::stats::Verdict;
 
 /// Runs listed on the overview; all of them are on the comparison page.

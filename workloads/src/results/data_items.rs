@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::file_name::file_name;
 use super::{RunResult, WorkloadResult};
 use crate::metrics::{MetricSeries, MetricValue, Summary};
 

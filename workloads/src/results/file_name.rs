@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::digest::Digest;
 
-/// Longest name in bytes. File systems end at 255; extensions, counters and the name of a temporary
-/// twin need room.
+/// Longest name in bytes that is made here. File systems end at 255; extensions and the name of a
+/// temporary twin need room.
 pub const FILE_NAME_BYTES_MAX: usize = 160;
+/// Longest name in bytes that is taken for one: with an extension behind it.
+const WITH_EXTENSION_BYTES_MAX: usize = 200;
 
 /// Windows keeps these for devices, with any extension.
 const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
@@ -20,6 +22,10 @@ const RESERVED_NUMBERED: [&str; 2] = ["com", "lpt"];
 /// empty; one that is too long is cut and ends in a checksum of all of it.
 #[must_use]
 pub fn file_name(text: &str) -> String {
+    shortened(cleaned(text), text)
+}
+
+fn cleaned(text: &str) -> String {
     let portable = |letter: char| match letter {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
         _ => '-',
@@ -27,19 +33,18 @@ pub fn file_name(text: &str) -> String {
     let plain: String = text.chars().map(portable).collect();
     // A trailing dot is dropped by Windows, which makes two names one.
     let plain = plain.trim_end_matches('.');
-    let named = match plain.chars().next() {
+    match plain.chars().next() {
         None => "unnamed".to_owned(),
         Some('.' | '-') => format!("_{plain}"),
         Some(_) if is_reserved(plain) => format!("_{plain}"),
         Some(_) => plain.to_owned(),
-    };
-    shortened(named, text)
+    }
 }
 
 /// Whether a text is a file's name as it stands.
 #[must_use]
 pub fn is_file_name(text: &str) -> bool {
-    file_name(text) == text
+    text.len() <= WITH_EXTENSION_BYTES_MAX && cleaned(text) == text
 }
 
 /// The extension stays: what serves or opens the file goes by it.
@@ -56,10 +61,10 @@ fn shortened(name: String, of: &str) -> String {
 
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    let is_numbered = |device: &&str| {
-        stem.strip_prefix(**device).is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
+    let is_numbered = |device: &str| {
+        stem.strip_prefix(device).is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
     };
-    RESERVED.contains(&stem.as_str()) || RESERVED_NUMBERED.iter().any(|device| is_numbered(&device))
+    RESERVED.contains(&stem.as_str()) || RESERVED_NUMBERED.into_iter().any(is_numbered)
 }
 
 /// Names in one directory, each given out once; no two differ in case only.
@@ -128,7 +133,7 @@ mod tests {
         let (one, other) = (file_name(&format!("{long}1.json")), file_name(&format!("{long}2.json")));
         assert_ne!(one, other, "long names that differ at the end stay apart");
         assert!(one.len() <= FILE_NAME_BYTES_MAX && one.ends_with(".json"), "{one}");
-        assert!(is_file_name(&one));
+        assert!(is_file_name(&one) && is_file_name(&format!("{one}.html")) && !is_file_name(&long));
     }
 
     #[test]
