@@ -32,6 +32,10 @@ use rng::Rng;
 /// An input that takes longer is a hang.
 pub const HANG: Duration = Duration::from_secs(20);
 
+/// Files are read on the main thread, which has so much; those of tests have a quarter of it, too
+/// little for 64 levels of YAML in a build that is not optimised.
+const STACK_BYTES: usize = 8 << 20;
+
 /// What a run of inputs found.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -61,6 +65,20 @@ pub fn input(target: &Target, corpus: &Corpus, number: u64) -> Vec<u8> {
 /// takes too long.
 pub fn run(target: &Target, corpus: &Corpus, numbers: std::ops::Range<u64>, on_hang: fn(&str, u64)) -> Found {
     quiet_panics();
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, || run_here(target, corpus, numbers, on_hang));
+        let running = running.expect("a thread can be made");
+        running.join().expect("panics of targets are caught")
+    })
+}
+
+fn run_here(
+    target: &Target,
+    corpus: &Corpus,
+    numbers: std::ops::Range<u64>,
+    on_hang: fn(&str, u64),
+) -> Found {
     let current = Arc::new(AtomicU64::new(u64::MAX));
     let _watch = Watch::start(target.name, &current, on_hang);
     let mut found = Found::default();
