@@ -166,7 +166,7 @@ mod tests {
         let cases = [
             (
                 json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "imagee": "x"}]}}),
-                Some("spec.containers.[0].imagee"),
+                Some("spec.containers[0].imagee"),
             ),
             (json!({"kind": "Pod", "speck": {}}), Some("speck")),
             (
