@@ -306,7 +306,7 @@ fn gates_are_read_as_run_reads_them() {
 
 #[test]
 fn objects_that_the_api_server_refuses_get_its_message_and_no_answer() {
-    const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n";
+    const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n";
     let pod =
         |spec: &str| format!("{NODE}---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n");
     let class = |value: i64| {
@@ -345,7 +345,7 @@ fn objects_that_the_api_server_refuses_get_its_message_and_no_answer() {
         (
             "a name twice",
             format!("{}---\n{}", pod("{containers: [{name: c}]}"), NODE.replace("cpu: 4", "cpu: 8")),
-            "nodes \"n\" already exists",
+            "nodes \"n1\" already exists",
         ),
         (
             "a priority class that changed",
@@ -361,7 +361,7 @@ fn objects_that_the_api_server_refuses_get_its_message_and_no_answer() {
             "a taint effect that is none",
             pod("{containers: [{name: c}]}")
                 .replace("status:", "spec: {taints: [{key: a, effect: Never}]}\nstatus:"),
-            "Node \"n\" is invalid: metadata.taints[0].effect: Unsupported value: \"Never\"",
+            "Node \"n1\" is invalid: metadata.taints[0].effect: Unsupported value: \"Never\"",
         ),
     ];
     let folder = Folder::new();
