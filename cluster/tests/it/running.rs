@@ -149,7 +149,7 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
     }
     create_on(&cluster, pod_value("before-the-manager"), "n1");
     let report = managed(&cluster, |settle| {
-        create_on(&cluster, pod_value("after it"), "n1");
+        create_on(&cluster, pod_value("after-it"), "n1");
         let stays = create_on(&cluster, pod_value("elsewhere"), "n2");
         settle();
         assert_eq!(cluster.pod_count(), 3, "nobody has a reason to go");
