@@ -172,7 +172,7 @@ fn history(bytes: &[u8]) -> bool {
 fn quantity(bytes: &[u8]) -> bool {
     let Some(parsed) = text(bytes).and_then(|text| Quantity::parse(text).ok()) else { return false };
     // Sums stop at the ends of the range.
-    let _ = (parsed + parsed, parsed - parsed, parsed.value(), parsed.milli_value());
+    let _ = (parsed + parsed, Quantity::default() - parsed, parsed.value(), parsed.milli_value());
     true
 }
 

@@ -156,7 +156,7 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
         cluster.update(object(node("n1", &no_execute()))).expect("the node exists");
         settle();
         assert_eq!(cluster.pod_count(), 1, "those on the tainted node went");
-        create_on(&cluster, pod_value("too late"), "n1");
+        create_on(&cluster, pod_value("too-late"), "n1");
         settle();
         assert!(cluster.pod_row(stays).is_some(), "it is on the other node");
     });
