@@ -187,6 +187,9 @@ pub(crate) struct RunArgs {
     /// Serve Prometheus metrics with kube-scheduler's names on this loopback address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Also answer scrapes that ask for this host name; loopback names always are
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub(crate) metrics_allow_host: Vec<String>,
     /// Keep serving them so many seconds after the last workload
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "metrics")]
     pub(crate) metrics_linger: u64,
@@ -221,6 +224,7 @@ impl Default for RunArgs {
             baseline: None,
             save_baseline: None,
             metrics: None,
+            metrics_allow_host: Vec::new(),
             metrics_linger: 0,
             shards: ShardArgs::default(),
         }

@@ -5,10 +5,12 @@ mod announce;
 mod args;
 mod commands;
 mod host;
+mod http;
 mod metrics;
 mod progress;
 mod shards;
 mod table;
+mod terminal;
 
 use std::process::ExitCode;
 

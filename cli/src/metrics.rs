@@ -9,13 +9,13 @@ use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_workloads::executor::Progress;
 use schedlab_workloads::measure::Live;
 use schedlab_workloads::metrics::Series;
-use tiny_http::{Header, Response, Server};
 
+use crate::http::{Body, Request, Server, Stopper};
 use crate::progress::complain;
 
 /// Serves on loopback until it is dropped.
 pub(crate) struct Metrics {
-    server: Arc<Server>,
+    stopper: Stopper,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,28 +34,24 @@ struct Known {
 
 impl Metrics {
     /// Begins to listen.
-    pub(crate) fn serve(address: SocketAddr) -> Result<Metrics> {
+    pub(crate) fn serve(address: SocketAddr, allowed_hosts: &[String]) -> Result<Metrics> {
         if !address.ip().is_loopback() {
             bail!("--metrics {address}: only loopback addresses, as 127.0.0.1:9090");
         }
-        let server = Server::http(address)
-            .map_err(|error| anyhow::anyhow!("{error}"))
+        let server = Server::bind(address, allowed_hosts)
             .with_context(|| format!("--metrics {address}: cannot listen there"))?;
-        complain(&format!("schedlab: metrics on http://{}/metrics", server.server_addr()));
-        let (server, state) = (Arc::new(server), Arc::new(State::default()));
-        let (for_thread, state_there) = (Arc::clone(&server), Arc::clone(&state));
-        let thread = std::thread::spawn(move || {
-            for request in for_thread.incoming_requests() {
-                let response = match request.url() {
-                    "/metrics" => Response::from_string(state_there.text()),
-                    _ => Response::from_string("the metrics are at /metrics\n").with_status_code(404),
-                };
-                let kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8".parse::<Header>();
-                // A scraper that went away is not our problem.
-                let _ = request.respond(kind.into_iter().fold(response, Response::with_header));
+        complain(&format!("schedlab: metrics on http://{}/metrics", server.address()));
+        let (stopper, state) = (server.stopper(), Arc::new(State::default()));
+        let state_there = Arc::clone(&state);
+        let answer = move |request: Request| match request.target.as_str() {
+            "/metrics" => {
+                let kind = ("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+                request.respond(200, &[kind], Body::Text(state_there.text()));
             }
-        });
-        Ok(Metrics { server, state, thread: Some(thread) })
+            _ => request.respond(404, &[], Body::Text("the metrics are at /metrics\n".to_owned())),
+        };
+        let thread = std::thread::spawn(move || server.run(answer));
+        Ok(Metrics { stopper, state, thread: Some(thread) })
     }
 
     /// A progress that also knows which scheduler runs.
@@ -85,7 +81,7 @@ impl State {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        self.server.unblock();
+        self.stopper.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_workloads::executor::Progress;
 
+use crate::terminal::{printable, printable_cell};
+
 /// A bar on standard error, drawn only when that is a terminal.
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -21,9 +23,9 @@ impl Bar {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style);
         bar.set_prefix(format!("[{}/{count}]", at + 1));
-        bar.set_message(name.to_owned());
+        bar.set_message(printable_cell(name).into_owned());
         bar.enable_steady_tick(Duration::from_millis(250));
-        Bar { bar, name: name.to_owned() }
+        Bar { bar, name: printable_cell(name).into_owned() }
     }
 
     /// Takes the bar off the screen.
@@ -34,7 +36,12 @@ impl Bar {
 
 impl Progress for Bar {
     fn op_begins(&self, index: usize, count: usize, what: &str) {
-        self.bar.set_message(format!("{}: op {} of {count} ({what})", self.name, index + 1));
+        self.bar.set_message(format!(
+            "{}: op {} of {count} ({})",
+            self.name,
+            index + 1,
+            printable_cell(what)
+        ));
     }
 
     fn pods(&self, scheduled: u64, wanted: u64) {
@@ -49,10 +56,10 @@ impl Progress for Bar {
 
 /// Prints a line on standard output. A reader that went away (`| head`) is not our problem.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = writeln!(std::io::stdout().lock(), "{}", printable(text));
 }
 
 /// Prints a line on standard error.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }

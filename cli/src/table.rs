@@ -4,6 +4,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
+use crate::terminal::{mark, printable_cell};
+
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -52,7 +54,7 @@ pub(crate) fn render_toned(columns: &[(&str, Align)], rows: &[Vec<Toned>], width
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table.trim_fmt()
+    marked(&table)
 }
 
 /// A line with a tone, coloured where tables are: on a terminal, unless `NO_COLOR` is set.
@@ -63,11 +65,16 @@ pub(crate) fn toned(text: &str, tone: Tone) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 0));
     }
-    table.trim_fmt()
+    marked(&table)
+}
+
+/// The only escape characters in a table are those of its colours: cells were cleaned.
+fn marked(table: &Table) -> String {
+    table.trim_fmt().replace('\u{1b}', mark())
 }
 
 fn cell(text: &str, tone: Tone) -> Cell {
-    let cell = Cell::new(text);
+    let cell = Cell::new(printable_cell(text));
     match tone {
         _ if !wants_colour(std::env::var_os("NO_COLOR").as_deref()) => cell,
         Tone::Plain => cell,

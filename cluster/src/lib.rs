@@ -26,6 +26,7 @@ pub mod link;
 pub mod runtime;
 pub mod selector;
 pub mod simulate;
+pub mod validate;
 
 pub use api::{Api, ApiError, Reason};
 pub use embedded::EmbeddedCluster;

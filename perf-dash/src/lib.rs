@@ -26,6 +26,7 @@ pub mod format;
 pub mod gate;
 pub mod history;
 mod html;
+mod markdown;
 pub mod metrics;
 pub mod profile;
 pub mod site;

@@ -6,6 +6,9 @@ use std::path::{Component, Path, PathBuf};
 /// The name every config file has, upstream and here.
 pub const CONFIG_FILE_NAME: &str = "performance-config.yaml";
 
+/// The largest file that is read. Upstream's largest has some ten kilobytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
 /// A place that holds config files and the templates beside them.
 pub trait Source: fmt::Debug + Send + Sync {
     /// The text of one file.
@@ -61,8 +64,20 @@ impl DiskSource {
 }
 
 impl Source for DiskSource {
+    /// A config file names its templates: a device or a pipe among them would never end.
     fn read(&self, path: &Path) -> Result<String, SourceError> {
-        std::fs::read_to_string(path).map_err(|error| SourceError::io(path, error))
+        let refused = |error| SourceError::io(path, error);
+        let metadata = std::fs::metadata(path).map_err(refused)?;
+        if !metadata.is_file() {
+            return Err(refused(std::io::Error::other("it is not a regular file")));
+        }
+        if FILE_BYTES_MAX < metadata.len() {
+            return Err(refused(std::io::Error::other(format!(
+                "its {} bytes are more than a config file or template has ({FILE_BYTES_MAX})",
+                metadata.len()
+            ))));
+        }
+        std::fs::read_to_string(path).map_err(refused)
     }
 
     fn configs(&self, root: &Path) -> Result<Vec<PathBuf>, SourceError> {
@@ -180,6 +195,14 @@ mod tests {
     fn a_missing_path_on_disk_is_named() {
         let error = DiskSource.configs(Path::new("/nowhere/at/all")).unwrap_err();
         assert_eq!(error.to_string(), "/nowhere/at/all: no such file or directory");
+    }
+
+    #[test]
+    fn template_that_is_a_device_or_a_directory_is_refused() {
+        for path in ["/dev/zero", "/"] {
+            let error = DiskSource.read(Path::new(path)).unwrap_err();
+            assert_eq!(error.to_string(), format!("{path}: it is not a regular file"));
+        }
     }
 
     #[test]

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         make_writable(dir)?;
     }
     let memory = Memory::open(args)?;
-    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let metrics =
+        args.metrics.map(|address| Metrics::serve(address, &args.metrics_allow_host)).transpose()?;
     let interrupt = listen_for_interrupt();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config.as_ref(), &gates);

@@ -303,3 +303,81 @@ fn gates_are_read_as_run_reads_them() {
         .complains("unknown feature gate `SchedulerAsyncAPICall`");
     explain("SchedulerPreEnqueuePodStatus=true").ends_with(2).complains("needs SchedulerAsyncAPICalls");
 }
+
+#[test]
+fn objects_that_the_api_server_refuses_get_its_message_and_no_answer() {
+    const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n";
+    let pod =
+        |spec: &str| format!("{NODE}---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n");
+    let class = |value: i64| {
+        format!(
+            "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: p, uid: u}}\nvalue: {value}\n"
+        )
+    };
+    let cases = [
+        (
+            "a negative request",
+            pod("{containers: [{name: c, resources: {requests: {memory: -1Gi}}}]}"),
+            "Pod \"web\" is invalid: spec.containers[0].resources.requests[memory]: Invalid value: \"-1Gi\": must be greater than or equal to 0",
+        ),
+        (
+            "no skew",
+            pod(
+                "{containers: [{name: c}], topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}",
+            ),
+            "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
+        ),
+        (
+            "an operator that is none",
+            pod("{containers: [{name: c}], tolerations: [{key: a, operator: Foo}]}"),
+            "spec.tolerations[0].operator: Unsupported value: \"Foo\"",
+        ),
+        (
+            "a port that is none",
+            pod("{containers: [{name: c, ports: [{containerPort: 80, hostPort: 99999999}]}]}"),
+            "spec.containers[0].ports[0].hostPort: Invalid value: 99999999: must be between 1 and 65535, inclusive",
+        ),
+        (
+            "a misspelt field",
+            pod("{containers: [{name: c}], nodeSelecter: {zone: a}}"),
+            "strict decoding error: unknown field \"spec.nodeSelecter\"",
+        ),
+        (
+            "a name twice",
+            format!("{}---\n{}", pod("{containers: [{name: c}]}"), NODE.replace("cpu: 4", "cpu: 8")),
+            "nodes \"n1\" already exists",
+        ),
+        (
+            "a priority class that changed",
+            pod("{containers: [{name: c}]}") + &class(5) + &class(6),
+            "PriorityClass \"p\" is invalid: value: Forbidden: may not be changed in an update.",
+        ),
+        (
+            "a priority beyond those of users",
+            pod("{containers: [{name: c}]}") + &class(1_000_000_001),
+            "value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
+        ),
+        (
+            "a taint effect that is none",
+            pod("{containers: [{name: c}]}")
+                .replace("status:", "spec: {taints: [{key: a, effect: Never}]}\nstatus:"),
+            "Node \"n1\" is invalid: metadata.taints[0].effect: Unsupported value: \"Never\"",
+        ),
+    ];
+    let folder = Folder::new();
+    for (name, text, expected) in cases {
+        let file = folder.file("cluster.yaml", text);
+        let answer = schedlab_in(&folder, &["explain", "--cluster", &file, "--pod", "web"]);
+        assert_eq!(answer.code, 2, "case: {name}: {}", answer.stdout);
+        assert!(answer.stderr.contains(expected), "case: {name}: {}", answer.stderr);
+        assert!(answer.stdout.is_empty(), "case: {name}: {}", answer.stdout);
+    }
+    let file = folder.file("cluster.yaml", pod("{containers: [{name: c}]}"));
+    schedlab_in(&folder, &["explain", "--cluster", &file, "--pod", "web"]).ends_with(0);
+    // What a server printed it has decoded: a field that this build does not know is newer.
+    let newer =
+        pod("{containers: [{name: c}], fromTheFuture: 1}").replace("{name: web}", "{name: web, uid: u}");
+    let file = folder.file("cluster.yaml", newer);
+    let answer = schedlab_in(&folder, &["explain", "--cluster", &file, "--pod", "web"]);
+    assert!(answer.stdout.contains("spec.fromTheFuture"), "{}{}", answer.stdout, answer.stderr);
+}

@@ -301,7 +301,7 @@ fn the_site_is_served_on_loopback_and_follows_the_history() {
     let reader = std::thread::spawn(move || lines.map_while(Result::ok).count());
     let get = |path: &str| {
         let mut stream = std::net::TcpStream::connect(&address).expect("connects");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");
         text
@@ -353,7 +353,7 @@ fn the_progress_of_a_run_beside_it_streams_in() {
     let (mut server, address) = serving(&args, &folder);
     let mut stream = std::net::TcpStream::connect(&address).expect("connects");
     stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("set");
-    write!(stream, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    write!(stream, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("Content-Type: text/event-stream")));
     let mut news = lines.filter_map(|line| Some(json(line.strip_prefix("data: ")?)));
@@ -397,7 +397,7 @@ fn metrics_are_served_while_a_run_lingers() {
     let mut first = String::new();
     stdout.read_line(&mut first).expect("the result begins");
     let mut stream = std::net::TcpStream::connect(&address).expect("connects");
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("sent");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
     run.kill().expect("it lingers");

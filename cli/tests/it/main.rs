@@ -6,6 +6,7 @@ mod explain;
 mod extenders;
 mod gate;
 mod history;
+mod hostile;
 mod interrupt;
 mod lab;
 mod list;

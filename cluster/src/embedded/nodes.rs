@@ -9,6 +9,7 @@ use super::state::State;
 use crate::api::{ApiError, EventKind, NodeEntry, WatchedObject};
 use crate::convert::node_input;
 use crate::defaults::default_node;
+use crate::validate::validate_node;
 
 const NODES: &str = "nodes";
 
@@ -40,6 +41,7 @@ impl State {
     /// Stores a node and tells the watchers.
     fn put_node(&mut self, mut node: Node, kind: EventKind) -> Result<Node, ApiError> {
         let name = node.metadata.name.clone().unwrap_or_default();
+        validate_node(&node).map_err(|error| ApiError::invalid("Node", &name, error))?;
         let input = node_input(&node).map_err(|error| ApiError::invalid("Node", &name, error))?;
         let resource_version = self.log.next_version();
         node.metadata.resource_version = Some(resource_version.to_string());

@@ -12,6 +12,7 @@ use crate::api::{
 };
 use crate::defaults::{PriorityClass, default_other};
 use crate::selector;
+use crate::validate::{validate_other, validate_other_update};
 
 /// Where an object is, or is to be.
 pub(super) struct Place {
@@ -109,6 +110,7 @@ impl State {
             object.body.remove("status");
         }
         default_other(&mut object);
+        check_other(&object, None)?;
         object.metadata.uid = Some(self.take_uid());
         object.metadata.creation_timestamp = Some(time_of(now_ns));
         object.metadata.deletion_timestamp = None;
@@ -206,6 +208,7 @@ impl State {
         if object == *old {
             return Ok(object);
         }
+        check_other(&object, Some(old))?;
         if super::is_to_be_removed(&object.metadata) {
             return Ok(self.remove_other(object, place));
         }
@@ -296,6 +299,13 @@ impl State {
             })
             .collect()
     }
+}
+
+fn check_other(object: &GenericObject, old: Option<&GenericObject>) -> Result<(), ApiError> {
+    let unchanging = old.map_or(Ok(()), |old| validate_other_update(object, old));
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let checked = validate_other(object).and(unchanging);
+    checked.map_err(|error| ApiError::invalid(&object.kind, name, error))
 }
 
 fn set_status(object: &mut GenericObject, status: Option<&Value>) {

@@ -23,6 +23,7 @@ use crate::api::{
 };
 use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
+use crate::validate::validate_pod_identity;
 
 const PODS: &str = "pods";
 
@@ -40,6 +41,9 @@ impl State {
         // its writer had been faster than the scheduler's watch.
         let nominated = pod.status.as_mut().and_then(|status| status.nominated_node_name.take());
         prepare_new_pod(&mut pod);
+        let given = filled(&pod.metadata.name).or_else(|| filled(&pod.metadata.generate_name));
+        let shown = given.unwrap_or_default();
+        validate_pod_identity(&pod).map_err(|error| ApiError::invalid("Pod", &shown, error))?;
 
         let name = match filled(&pod.metadata.name) {
             Some(name) => PodName { prefix: self.names.whole(&name), number: PodName::NO_NUMBER },

@@ -8,6 +8,16 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::api::{PodSpecEntry, SpecId};
 use crate::convert::{ConvertError, pod_input};
+use crate::validate::{Invalid, validate_pod_body};
+
+/// Why a body is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
+}
 
 /// What an entry costs beside its serialised text: typed fields, maps and strings take about as
 /// much again. An estimate for `memory_bytes`; entries are shared, so it need not be exact.
@@ -36,8 +46,8 @@ pub(super) struct SpecTable {
 }
 
 impl SpecTable {
-    /// The id of a body, which is converted if it is new.
-    pub(super) fn intern(&mut self, body: Pod) -> Result<SpecId, ConvertError> {
+    /// The id of a body, which is checked and converted if it is new: of ten thousand replicas once.
+    pub(super) fn intern(&mut self, body: Pod) -> Result<SpecId, BodyError> {
         let text = serde_json::to_vec(&body).expect("a typed object has a JSON form");
         let mut hasher = FxHasher::default();
         hasher.write(&text);
@@ -48,6 +58,7 @@ impl SpecTable {
             self.entries.get_mut(&id.0).expect("both maps agree").is_touched = true;
             return Ok(id);
         }
+        validate_pod_body(&body)?;
         let (input, meta) = pod_input(&body)?;
         let id = SpecId(self.next);
         self.next = self.next.checked_add(1).expect("fewer than 2^32 pod bodies");

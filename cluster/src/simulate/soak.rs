@@ -276,7 +276,7 @@ fn loner(wave: u64, at: u64) -> Value {
     });
     let prefers = json!({ "matchExpressions": [{ "key": format!("key-{wave}"), "operator": "Exists" }] });
     let mut containers = containers(wave, 100 + at);
-    containers[0]["resources"]["requests"][format!("example.com/device-{wave}")] = json!("1");
+    ask_device(&mut containers, &format!("example.com/device-{wave}"));
     containers[0]["ports"] =
         json!([{ "containerPort": 80, "hostPort": 1 + wave % 30_000, "hostIP": "10.0.0.1" }]);
     pod(
@@ -292,11 +292,18 @@ fn loner(wave: u64, at: u64) -> Value {
     )
 }
 
+/// A device for the first container; the API takes no request of one without its limit.
+fn ask_device(containers: &mut Value, name: &str) {
+    for list in ["requests", "limits"] {
+        containers[0]["resources"][list][name] = json!("1");
+    }
+}
+
 /// One that fits nowhere and is nominated to a node that never exists; its condition names a resource
 /// of its own.
 fn ghost(wave: u64, at: u64) -> Value {
     let mut containers = containers(wave, 100);
-    containers[0]["resources"]["requests"][format!("example.com/none-{wave}-{at}")] = json!("1");
+    ask_device(&mut containers, &format!("example.com/none-{wave}-{at}"));
     let mut ghost = pod(json!({ "name": format!("ghost-{wave}-{at}") }), json!({ "containers": containers }));
     ghost["status"] = json!({ "nominatedNodeName": format!("nowhere-{wave}-{at}") });
     ghost

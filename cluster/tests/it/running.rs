@@ -147,16 +147,16 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
     for name in ["n1", "n2"] {
         create(&cluster, node(name, &json!([])));
     }
-    create_on(&cluster, pod_value("before the manager"), "n1");
+    create_on(&cluster, pod_value("before-the-manager"), "n1");
     let report = managed(&cluster, |settle| {
-        create_on(&cluster, pod_value("after it"), "n1");
+        create_on(&cluster, pod_value("after-it"), "n1");
         let stays = create_on(&cluster, pod_value("elsewhere"), "n2");
         settle();
         assert_eq!(cluster.pod_count(), 3, "nobody has a reason to go");
         cluster.update(object(node("n1", &no_execute()))).expect("the node exists");
         settle();
         assert_eq!(cluster.pod_count(), 1, "those on the tainted node went");
-        create_on(&cluster, pod_value("too late"), "n1");
+        create_on(&cluster, pod_value("too-late"), "n1");
         settle();
         assert!(cluster.pod_row(stays).is_some(), "it is on the other node");
     });

@@ -122,5 +122,5 @@ fn names_of_a_history_cannot_format_a_pull_request() {
         record.points[0].name = "T/<img src=x>|`@all`".to_owned();
     }
     let text = markdown(&found(&runs));
-    assert!(text.contains("T/\\<img src=x\\>\\|\\`\\@all\\`"), "{text}");
+    assert!(text.contains("T/&lt;img src=x&gt;\\|\\`\\@all\\`"), "{text}");
 }

@@ -6,6 +6,7 @@ use schedlab_workloads::results::{ComparedFigure, EarlierRun};
 
 use super::{Alert, Alerts, State};
 use crate::format;
+use crate::markdown::escape;
 
 /// Markdown: what is open, then the rest folded.
 #[must_use]
@@ -47,15 +48,15 @@ fn table<'a>(text: &mut String, alerts: impl Iterator<Item = &'a Alert>) {
         let _ = writeln!(
             text,
             "| {}{} | {} | {} | {} | {} | {} | {} | {} |",
-            cell(&alert.workload),
-            cell(&settings),
+            escape(&alert.workload),
+            escape(&settings),
             alert.state.word(),
             alert.change(),
             alert.interval(),
             alert.rate(alert.base, alert.base_runs),
             alert.rate(alert.head, alert.head_runs),
-            cell(&run_words(&alert.first)),
-            cell(&run_words(&alert.before)),
+            escape(&run_words(&alert.first)),
+            escape(&run_words(&alert.before)),
         );
     }
     text.push('\n');
@@ -67,15 +68,6 @@ fn run_words(run: &EarlierRun) -> String {
     let revision = run.revision.as_deref().map(|revision| revision.get(..10).unwrap_or(revision));
     let name = revision.or(run.label.as_deref()).unwrap_or("unknown");
     format!("{name}, {}", format::minute(&run.started_at))
-}
-
-fn cell(text: &str) -> String {
-    let escape = |letter: char| match letter {
-        '|' | '`' | '<' | '>' | '[' | ']' | '*' | '_' | '\\' | '@' => format!("\\{letter}"),
-        letter if letter.is_control() => " ".to_owned(),
-        letter => letter.to_string(),
-    };
-    text.chars().map(escape).collect()
 }
 
 impl Alert {

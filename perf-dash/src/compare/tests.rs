@@ -223,7 +223,13 @@ fn text_that_is_markup_stays_text() {
     let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
     assert_eq!((read.test_suites.len(), read.tests), (2, 2), "{xml}");
     assert_eq!(read.test_suites[1].test_cases[0].name.as_str(), "a<b>|\"&");
-    assert!(markdown(&comparison).contains("a<b>\\|\"&"));
+    comparison.notes.push("<img src=x>".to_owned());
+    comparison.unmatched.push("<b>|x".to_owned());
+    comparison.base = "a`<i>".to_owned();
+    let text = markdown(&comparison);
+    assert!(text.contains("a&lt;b&gt;\\|\"&amp;"), "{text}");
+    assert!(text.contains("- &lt;img src=x&gt;") && text.contains("&lt;b&gt;\\|x"), "{text}");
+    assert!(text.contains("`a'<i>` (base)"), "{text}");
 }
 
 #[test]

@@ -4,16 +4,17 @@ use std::fmt::Write as _;
 
 use super::{Comparison, Row};
 use crate::format;
+use crate::markdown::{code, escape};
 use crate::stats::{FenceSource, Verdict};
 
 /// Markdown: the verdict, a table of what counts, the rest folded.
 #[must_use]
 pub fn markdown(comparison: &Comparison) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "### {}: {}\n", comparison.title, headline(comparison));
-    let _ = writeln!(text, "`{}` (base) against `{}` (head)\n", comparison.base, comparison.head);
+    let _ = writeln!(text, "### {}: {}\n", escape(&comparison.title), headline(comparison));
+    let _ = writeln!(text, "{} (base) against {} (head)\n", code(&comparison.base), code(&comparison.head));
     for note in &comparison.notes {
-        let _ = writeln!(text, "- {note}");
+        let _ = writeln!(text, "- {}", escape(note));
     }
     if !comparison.notes.is_empty() {
         text.push('\n');
@@ -34,7 +35,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n{PAIRED}");
     }
     if !comparison.unmatched.is_empty() {
-        let _ = writeln!(text, "\nOn one side only: {}", comparison.unmatched.join(", "));
+        let _ = writeln!(text, "\nOn one side only: {}", escape(&comparison.unmatched.join(", ")));
     }
     text
 }
@@ -68,13 +69,13 @@ fn table<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) {
     for row in rows {
         let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), format::rate);
         let p = row.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
-        let note = row.note.as_deref().map(|note| format!("; {}", escape_cell(note))).unwrap_or_default();
+        let note = row.note.as_deref().map(|note| format!("; {}", escape(note))).unwrap_or_default();
         let _ = writeln!(
             text,
             "| {} | {} ({}) | {} | {} | {} | {} | ±{} | {}/{} | {p} | {}{note} |",
-            escape_cell(&row.workload),
-            row.metric.name,
-            row.metric.unit,
+            escape(&row.workload),
+            escape(&row.metric.name),
+            escape(&row.metric.unit),
             value(row.base),
             value(row.head),
             row.labelled_change(),
@@ -94,10 +95,6 @@ fn fence_words(row: &Row) -> String {
         FenceSource::Given => percent,
         FenceSource::History { changes } => format!("{percent} (of {changes})"),
     }
-}
-
-fn escape_cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
 }
 
 /// A row in one sentence.

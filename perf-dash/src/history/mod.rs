@@ -30,7 +30,7 @@ mod series;
 pub(crate) use bench::is_bench_text;
 pub use bench::read_bench_text;
 pub use comparable::{Comparable, Difference, RunKey};
-pub use file::{FILE_NAME, History, HistoryError, append, read};
+pub use file::{FILE_NAME, History, HistoryError, append, parse, read};
 pub use import::{ImportError, ImportFacts, import_file, read_data_items};
 pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
 pub use noise::fences;

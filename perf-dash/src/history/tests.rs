@@ -279,13 +279,16 @@ fn bench_text_names_lose_the_processors_that_all_of_them_share() {
 #[test]
 fn a_record_whose_id_would_name_another_directory_is_passed_over() {
     let folder = Folder::new();
-    for id in ["../../../tmp/x", "a:b", "a/b", "..", "a\\b"] {
+    let long = "x".repeat(300);
+    let ids =
+        ["../../../tmp/x", "a:b", "a/b", "..", "a\\b", "/etc/x", "a\0b", "", "-rf", "NUL", "con.js", &long];
+    for id in ids {
         append(&folder.0, &Record { id: id.to_owned(), ..record(1, 1.0) }).unwrap();
     }
     append(&folder.0, &record(2, 2.0)).unwrap();
     let history = read(&folder.0).unwrap();
     assert_eq!(rates(&history), [2.0]);
-    assert_eq!(history.warnings.len(), 5);
+    assert_eq!(history.warnings.len(), ids.len());
     assert!(
         history.warnings[0].contains("its id \"../../../tmp/x\" is not made of"),
         "{}",
@@ -351,4 +354,50 @@ fn texts_of_a_history_cannot_command_a_terminal() {
     assert!(text.contains("\\nsecond line"), "a message keeps its lines: {text}");
     let words = crate::history::Comparable::of(&read.records[0], &read.records[0].points[0]);
     assert_eq!(words.differences(&words), []);
+}
+
+/// A history of one record whose payload is `text`.
+fn write_raw(folder: &Folder, text: impl std::io::Read) {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut text = text;
+    std::io::copy(&mut text, &mut encoder).unwrap();
+    let payload = encoder.finish().unwrap();
+    let mut bytes = b"schedlab-hist/1\n\xF5SLR".to_vec();
+    bytes.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
+    bytes.extend(crc32fast::hash(&payload).to_le_bytes());
+    bytes.extend(payload);
+    fs::write(folder.file(), bytes).unwrap();
+}
+
+#[test]
+fn history_that_unpacks_beyond_256_mib_is_refused() {
+    use std::io::Read as _;
+    let folder = Folder::new();
+    write_raw(&folder, std::io::repeat(b' ').take((256 << 20) + 1));
+    let packed = fs::metadata(folder.file()).unwrap().len();
+    assert!(packed < 1 << 20, "{packed}");
+    let error = read(&folder.0).unwrap_err();
+    let wanted = format!("its {packed} bytes unpack to more than 268435456");
+    assert!(matches!(error, HistoryError::UnpacksTooLarge { .. }), "{error}");
+    assert!(error.to_string().contains(&wanted), "{error}");
+}
+
+#[test]
+fn history_of_markers_only_is_passed_over_in_linear_time() {
+    let folder = Folder::new();
+    let mut bytes = b"schedlab-hist/1\n".to_vec();
+    // Each claims all that is left behind it: without a bound 350 GB would be summed.
+    let total = 4 << 20;
+    while bytes.len() < total {
+        let left = u32::try_from(total - bytes.len()).unwrap();
+        bytes.extend(b"\xF5SLR");
+        bytes.extend(left.saturating_sub(64).to_le_bytes());
+        bytes.extend([0; 4]);
+    }
+    fs::write(folder.file(), bytes).unwrap();
+    let started = std::time::Instant::now();
+    let history = read(&folder.0).unwrap();
+    assert!(history.records.is_empty());
+    assert_eq!(history.warnings.len(), 1, "{:?}", history.warnings);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
 }

@@ -5,7 +5,7 @@ use schedlab_workloads::results::{LatencySummary, ResultError, Stage};
 use serde_json::{Value, json};
 
 use super::model::{Lab, Line};
-use super::{Writer, instructions, parts, scaling};
+use super::{Writer, flame, instructions, parts, scaling};
 use crate::history::{Point, Record};
 
 pub(super) fn write(site: &mut Writer<'_>, lab: &Lab<'_>) -> Result<(), ResultError> {
@@ -16,22 +16,23 @@ pub(super) fn write(site: &mut Writer<'_>, lab: &Lab<'_>) -> Result<(), ResultEr
         put(site, &format!("w/{}", line.slug), &line_columns(lab, line))?;
     }
     for (at, record) in lab.records.iter().enumerate() {
-        put(site, &format!("r/{}", record.id), &run_rows(lab, at))?;
+        put(site, &format!("r/{}", lab.run_file(at)), &run_rows(lab, at))?;
         for (number, profile) in record.profiles.iter().enumerate() {
             if let Some(svg) = &profile.flamegraph_svg {
-                site.file(&flame_file(record, number), svg.as_bytes())?;
+                let page = flame::page(&profile.workload, svg).into_string();
+                site.file(&flame_file(lab, at, number), page.as_bytes())?;
             }
         }
     }
-    for part in parts::parts(lab) {
-        put(site, &format!("p/{}", part.slug()), &parts::data(lab, &part))?;
+    for (part, file) in lab.parts() {
+        put(site, &format!("p/{file}"), &parts::data(lab, part))?;
     }
     Ok(())
 }
 
-/// Where the flamegraph of a record's profile is written.
-pub(super) fn flame_file(record: &Record, number: usize) -> String {
-    format!("flame/{}-{number}.svg", record.id)
+/// Where the page of a record's flamegraph is written.
+pub(super) fn flame_file(lab: &Lab<'_>, at: usize, number: usize) -> String {
+    format!("flame/{}-{number}.html", lab.run_file(at))
 }
 
 fn put(site: &Writer<'_>, key: &str, value: &Value) -> Result<(), ResultError> {
@@ -50,11 +51,11 @@ pub(super) fn short(value: f64) -> Value {
 }
 
 fn runs(lab: &Lab<'_>) -> Value {
-    let run = |record: &Record| {
+    let run = |(at, record): (usize, &Record)| {
         let machine =
             record.machine.as_ref().map(|machine| format!("{}, {} cores", machine.cpu_model, machine.cores));
         json!({
-            "id": record.id,
+            "id": lab.run_file(at),
             "rev": record.short_revision(),
             "at": record.started_at,
             "label": record.label,
@@ -63,7 +64,7 @@ fn runs(lab: &Lab<'_>) -> Value {
             "count": record.points.len(),
         })
     };
-    lab.records.iter().map(run).collect()
+    lab.records.iter().enumerate().map(run).collect()
 }
 
 fn line_columns(lab: &Lab<'_>, line: &Line<'_>) -> Value {

@@ -7,7 +7,7 @@
 //!     scaling.html          throughput and cycle time over nodes
 //!     instructions.html     exact counts of kernels over runs
 //!     plugins.html, p/*     extension points and plugins over runs
-//!     flame/*.svg           flamegraphs that were recorded
+//!     flame/*.html          flamegraphs that were recorded, each in a frame without an origin
 //!     data/*.js             numbers, loaded as scripts: a page opened from disk may not fetch
 //!     assets/*              style and script; charts are those of the report (`chart`)
 //! ```
@@ -16,6 +16,7 @@
 //! of 1,000 runs and 300 workloads paints as fast as that of ten. Nothing is fetched from a network.
 
 mod data;
+mod flame;
 mod frame;
 mod instructions;
 mod model;
@@ -27,7 +28,7 @@ mod workload;
 use std::fs;
 use std::path::Path;
 
-use schedlab_workloads::results::ResultError;
+use schedlab_workloads::results::{ResultError, is_file_name};
 
 use crate::history::Record;
 use model::Lab;
@@ -68,8 +69,8 @@ pub fn write_site(out: &Path, records: &[Record], audience: Audience) -> Result<
     for line in &lab.lines {
         site.page(&format!("w/{}.html", line.slug), workload::page(&lab, line))?;
     }
-    for part in parts::parts(&lab) {
-        site.page(&format!("p/{}.html", part.slug()), parts::page(&lab, &part))?;
+    for (part, file) in lab.parts() {
+        site.page(&format!("p/{file}.html"), parts::page(&lab, part, file))?;
     }
     Ok(SiteCounts { pages: site.pages, runs: records.len(), workloads: lab.lines.len() })
 }
@@ -82,6 +83,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Not synced to disk, as results are: a site of thousands of files can be made again.
     fn file(&self, name: &str, content: &[u8]) -> Result<(), ResultError> {
+        // Names are made by `FileNames`; whoever forgets that writes nowhere.
+        assert!(name.split('/').all(is_file_name), "{name:?} is no name of a file");
         let path = self.out.join(name);
         if let Some(parent) = path.parent() {
             let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };

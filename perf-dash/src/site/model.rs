@@ -1,10 +1,11 @@
 //! The history as the pages look at it: by workload.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use schedlab_workloads::results::Change as Compared;
+use schedlab_workloads::results::{Change as Compared, FileNames};
 
 use super::Audience;
+use super::parts::{self, Part};
 use crate::alerts::{Alert, Alerts};
 use crate::change::{FENCE_FLOOR, FENCE_WITHOUT_HISTORY, compare_parts};
 use crate::compare::FENCE_DEFAULT;
@@ -18,6 +19,10 @@ pub(super) struct Lab<'a> {
     pub(super) lines: Vec<Line<'a>>,
     /// Change points of all lines, the newest first.
     pub(super) alerts: Vec<Alert>,
+    /// What each record's files are called: its id, unless that is no name of a file.
+    run_files: Vec<String>,
+    /// What each part's files are called.
+    part_files: BTreeMap<Part, String>,
 }
 
 /// One workload over all runs. What is drawn as one line is one of its series: runs that may be
@@ -93,7 +98,24 @@ impl<'a> Lab<'a> {
         });
         let lines = lines.collect();
         let alerts = Alerts::of(records, Fence::given(FENCE_DEFAULT)).alerts;
-        Lab { records, audience, lines, alerts }
+        let mut names = FileNames::default();
+        let run_files = records.iter().map(|record| names.make(&record.id)).collect();
+        let mut slugs = Slugs::default();
+        let part_files = parts::parts(records).into_iter().map(|part| {
+            let file = slugs.make(&part.title());
+            (part, file)
+        });
+        Lab { records, audience, lines, alerts, run_files, part_files: part_files.collect() }
+    }
+
+    /// What the files of a record are called.
+    pub(super) fn run_file(&self, at: usize) -> &str {
+        &self.run_files[at]
+    }
+
+    /// Every part that any record knows, and what its files are called.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&Part, &str)> {
+        self.part_files.iter().map(|(part, file)| (part, file.as_str()))
     }
 
     /// The last run of schedlab itself; of anybody, when there is none.
@@ -130,16 +152,11 @@ pub(super) fn is_too_noisy(fence: Fence) -> bool {
 
 /// File names from names, each once.
 #[derive(Default)]
-pub(super) struct Slugs(BTreeSet<String>);
+pub(super) struct Slugs(FileNames);
 
 impl Slugs {
     pub(super) fn make(&mut self, name: &str) -> String {
-        let plain = slug(name);
-        let numbered = (2..).map(|number| format!("{plain}-{number}"));
-        let free = std::iter::once(plain.clone()).chain(numbered).find(|slug| !self.0.contains(slug));
-        let free = free.expect("the numbers do not end");
-        self.0.insert(free.clone());
-        free
+        self.0.make(&slug(name))
     }
 }
 

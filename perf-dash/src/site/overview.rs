@@ -7,7 +7,7 @@ use super::frame::{Page, alert_words, change_text, fence_text, render, verdict};
 use super::model::{Change, Lab, Line};
 use crate::alerts::{Alert, State};
 use crate::format;
-use crate::history::{Record, RunKey, Source};
+use crate::history::{RunKey, Source};
 use crate::stats::Verdict;
 
 /// Runs listed on the overview; all of them are on the comparison page.
@@ -208,8 +208,7 @@ fn run_table(lab: &Lab<'_>) -> Markup {
     let from = lab.records.len().saturating_sub(RUNS_SHOWN);
     let before = |at: usize| {
         let key = RunKey::of(&lab.records[at]);
-        let same = |other: &&Record| RunKey::of(other) == key;
-        lab.records[..at].iter().rev().find(same)
+        lab.records[..at].iter().rposition(|other| RunKey::of(other) == key)
     };
     html! {
         section aria-labelledby="runs-title" {
@@ -226,7 +225,7 @@ fn run_table(lab: &Lab<'_>) -> Markup {
                             td { (record.label.as_deref().unwrap_or("")) @if record.partial { " " span.chip.warn { "partial" } } }
                             td { (record.source.word()) }
                             td.number { (record.points.len()) }
-                            td { @if let Some(before) = before(at) { a href={ "compare.html#a=" (before.id) "&b=" (record.id) } { "with the run before" } } }
+                            td { @if let Some(before) = before(at) { a href={ "compare.html#a=" (lab.run_file(before)) "&b=" (lab.run_file(at)) } { "with the run before" } } }
                         }
                     } }
                 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::data::short;
 use super::frame::{Page, chart, render};
-use super::model::{Lab, slug};
+use super::model::Lab;
 use crate::format;
-use crate::history::Point;
+use crate::history::{Point, Record};
 
 /// What a page is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,25 +32,26 @@ impl Part {
         }
     }
 
-    pub(super) fn slug(&self) -> String {
+    /// What its files are called after.
+    pub(super) fn title(&self) -> String {
         match self {
-            Part::Point(_, name) => format!("point-{}", slug(name)),
-            Part::Plugin(name) => format!("plugin-{}", slug(name)),
+            Part::Point(_, name) => format!("point {name}"),
+            Part::Plugin(name) => format!("plugin {name}"),
         }
     }
 }
 
 /// Every part that any record knows.
-pub(super) fn parts(lab: &Lab<'_>) -> Vec<Part> {
+pub(super) fn parts(records: &[Record]) -> BTreeSet<Part> {
     let mut parts = BTreeSet::new();
-    for record in lab.records {
+    for record in records {
         let stages = record.points.iter().flat_map(|point| point.latency_us.keys());
         parts.extend(stages.filter_map(|&stage| Some(Part::Point(stage, stage.extension_point()?))));
         let shares = record.profiles.iter().flat_map(|profile| &profile.shares);
         let plugins = shares.filter(|share| share.kind == "plugin");
         parts.extend(plugins.map(|share| Part::Plugin(share.name.clone())));
     }
-    parts.into_iter().collect()
+    parts
 }
 
 /// Cost of a part in one record, by workload: µs per cycle for a point, ns per pod for a plugin. Only
@@ -89,14 +90,13 @@ fn all_costs(lab: &Lab<'_>, at: usize, part: &Part) -> BTreeMap<String, f64> {
 }
 
 pub(super) fn index_page(lab: &Lab<'_>) -> Markup {
-    let all = parts(lab);
-    let (points, plugins): (Vec<&Part>, Vec<&Part>) =
-        all.iter().partition(|part| matches!(part, Part::Point(..)));
-    let list = |parts: &[&Part]| {
+    let (points, plugins): (Vec<_>, Vec<_>) =
+        lab.parts().partition(|(part, _)| matches!(part, Part::Point(..)));
+    let list = |parts: &[(&Part, &str)]| {
         html! {
             div.wide { table.plain {
                 thead { tr { th scope="col" { "Name" } th.number scope="col" { "dearest workload, latest" } th scope="col" { "" } } }
-                tbody { @for part in parts { (index_row(lab, part)) } }
+                tbody { @for part in parts { (index_row(lab, *part)) } }
             } }
         }
     };
@@ -114,12 +114,12 @@ pub(super) fn index_page(lab: &Lab<'_>) -> Markup {
     render(lab, Page { title: "Plugins", root: "", data: Vec::new(), body })
 }
 
-fn index_row(lab: &Lab<'_>, part: &Part) -> Markup {
+fn index_row(lab: &Lab<'_>, (part, file): (&Part, &str)) -> Markup {
     let latest = (0..lab.records.len()).rev().map(|at| costs(lab, at, part)).find(|costs| !costs.is_empty());
     let dearest = latest.into_iter().flatten().max_by(|one, other| one.1.total_cmp(&other.1));
     html! {
         tr {
-            th scope="row" { a href={ "p/" (part.slug()) ".html" } { (part.name()) } }
+            th scope="row" { a href={ "p/" (file) ".html" } { (part.name()) } }
             @if let Some((workload, cost)) = dearest {
                 td.number { (cost_text(part, cost)) }
                 td { (workload) }
@@ -135,7 +135,7 @@ fn cost_text(part: &Part, cost: f64) -> String {
     }
 }
 
-pub(super) fn page(lab: &Lab<'_>, part: &Part) -> Markup {
+pub(super) fn page(lab: &Lab<'_>, part: &Part, file: &str) -> Markup {
     let (what, unit) = match part {
         Part::Point(..) => ("Extension point", "mean µs a cycle"),
         Part::Plugin(_) => ("Plugin", "ns a pod, by CPU profile"),
@@ -169,7 +169,7 @@ pub(super) fn page(lab: &Lab<'_>, part: &Part) -> Markup {
             } }
         } }
     };
-    let data = vec!["runs.js".to_owned(), format!("p/{}.js", part.slug())];
+    let data = vec!["runs.js".to_owned(), format!("p/{file}.js")];
     render(lab, Page { title: part.name(), root: "../", data, body })
 }
 

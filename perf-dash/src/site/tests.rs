@@ -279,3 +279,65 @@ fn no_name_of_a_file_comes_unchecked_from_a_record() {
     }
     assert!(20 < count, "{count}");
 }
+
+#[test]
+fn hostile_names_stay_inside_the_site_and_apart() {
+    let mut records = records(6);
+    let long = "N".repeat(300);
+    let names = ["../../evil", "/etc/evil", "a\0b", &long, "CON", "nul.html"];
+    for (record, name) in records.iter_mut().zip(names) {
+        record.id = name.to_owned();
+        record.started_at = format!("../{name}");
+        record.points[0].name = name.to_owned();
+        record.profiles[0].workload = name.to_owned();
+        record.profiles[0].shares[0].name = name.to_owned();
+    }
+    // Two that are one after cleaning, and two that some file systems take for one.
+    records[0].points[1].name = "x/y".to_owned();
+    records[1].points[1].name = "x:y".to_owned();
+    records[0].profiles[0].shares[0].name = "Fit".to_owned();
+    records[1].profiles[0].shares[0].name = "fit".to_owned();
+    let parent = std::env::temp_dir().join(format!("schedlab-site-hostile-{}", std::process::id()));
+    let out = parent.join("deep/site");
+    let counts = write_site(&out, &records, Audience::Anybody).unwrap();
+    let entries = |folder: &std::path::Path| {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (entries(&parent), entries(&parent.join("deep"))),
+        (vec!["deep".to_owned()], vec!["site".to_owned()])
+    );
+    assert_eq!(entries(&out.join("data/r")).len(), records.len());
+    assert_eq!(entries(&out.join("flame")).len(), records.len());
+    assert_eq!(entries(&out.join("w")).len(), counts.workloads);
+    assert_eq!(entries(&out.join("p")).len(), 1 + names.len(), "the plugins and Filter");
+    for folder in ["w", "p", "data/r", "data/w", "data/p", "flame"] {
+        for name in entries(&out.join(folder)) {
+            assert!(is_file_name(&name), "{folder}/{name}");
+        }
+    }
+    fs::remove_dir_all(&parent).unwrap();
+}
+
+#[test]
+fn flamegraph_of_a_record_runs_without_an_origin_and_is_no_file_of_its_own() {
+    let mut records = records(1);
+    let hostile = "<svg onload='steal()'></svg></iframe><script>alert(\"1\")</script>";
+    records[0].profiles[0].flamegraph_svg = Some(hostile.to_owned());
+    let (site, _) = Site::of("flame", &records);
+    let page = site.read("w/basic-10nodes.html");
+    let file = format!("flame/{}-0.html", records[0].id);
+    assert!(
+        page.contains(&format!("<iframe class=\"flame\" sandbox=\"allow-scripts\" src=\"../{file}\"")),
+        "{page}"
+    );
+    let flame = site.read(&file);
+    assert!(flame.contains("<iframe sandbox=\"allow-scripts\" srcdoc=\"&lt;svg onload="), "{flame}");
+    assert!(flame.contains("default-src 'none'") && !flame.contains("allow-same-origin"), "{flame}");
+    assert!(!flame.contains("<script"), "all of it is inside the attribute: {flame}");
+    let files: Vec<_> = fs::read_dir(site.0.join("flame")).unwrap().collect();
+    assert_eq!(files.len(), 1, "no SVG beside it");
+}

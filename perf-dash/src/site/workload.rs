@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::data::flame_file;
 use super::frame::{Page, alert_words, change_text, chart, fence_text, render, verdict};
-use super::instructions;
 use super::model::{Lab, Line};
+use super::{flame, instructions};
 use crate::format;
 use crate::history::ProfileSummary;
 
@@ -13,14 +13,14 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     let change = lab.change(line);
     let point = change.latest.1;
     let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
-    let flame = line.newest().points.iter().rev().find_map(|(at, _)| {
+    let graph = line.newest().points.iter().rev().find_map(|(at, _)| {
         let record = &lab.records[*at];
         let found = record
             .profiles
             .iter()
             .enumerate()
             .find(|(_, profile)| profile.workload == line.name && profile.flamegraph_svg.is_some());
-        found.map(|(number, profile)| (record, number, profile))
+        found.map(|(number, profile)| (record, flame_file(lab, *at, number), profile))
     });
     let has = |of: fn(&crate::history::Point) -> bool| line.points.iter().any(|point| of(point.point));
     let body = html! {
@@ -50,12 +50,12 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
         @if let Some(kernel) = instructions::twin(lab, line) {
             (chart("instructions", "Instructions", &format!("of its counted twin, the kernel {kernel}: exact, so every change is one of the code")))
         }
-        @if let Some((record, number, profile)) = flame {
+        @if let Some((record, flame_file, profile)) = graph {
             section aria-labelledby="flame-title" {
                 h2 #flame-title { "Where the time goes" }
                 p.note { "CPU profile at " span.code { (record.short_revision()) } ", " (format::thousands(profile.samples)) " samples. "
-                    "Click a frame to zoom, search with Ctrl-F inside it. " a href={ "../" (flame_file(record, number)) } { "Open alone" } }
-                iframe.flame src={ "../" (flame_file(record, number)) } title={ "Flamegraph of " (line.name) } loading="lazy" {}
+                    "Click a frame to zoom, search with Ctrl-F inside it. " a href={ "../" (flame_file) } { "Open alone" } }
+                iframe.flame sandbox=(flame::SANDBOX) src={ "../" (flame_file) } title={ "Flamegraph of " (line.name) } loading="lazy" {}
             }
             @if !profile.allocations.is_empty() { (allocations(profile)) }
         }

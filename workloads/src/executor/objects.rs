@@ -5,6 +5,7 @@ use std::path::Path;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use schedlab_cluster::api::{GenericObject, Object};
 use schedlab_cluster::convert::lift_execution_affinity;
+use schedlab_cluster::validate::unknown_field;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -156,25 +157,6 @@ pub(crate) fn quote_quantities(value: &mut Value) {
     }
 }
 
-/// The path of a field that is in `written` but did not survive into `known`.
-fn unknown_field(written: &Value, known: &Value) -> Option<String> {
-    match (written, known) {
-        (Value::Object(written), Value::Object(known)) => written
-            .iter()
-            .filter(|(name, value)| !value.is_null() && !matches!(name.as_str(), "apiVersion" | "kind"))
-            .find_map(|(name, value)| match known.get(name) {
-                None => Some(name.clone()),
-                Some(inner) => unknown_field(value, inner).map(|path| format!("{name}.{path}")),
-            }),
-        (Value::Array(written), Value::Array(known)) => {
-            written.iter().zip(known).enumerate().find_map(|(at, (value, inner))| {
-                unknown_field(value, inner).map(|path| format!("[{at}].{path}"))
-            })
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +166,7 @@ mod tests {
         let cases = [
             (
                 json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "imagee": "x"}]}}),
-                Some("spec.containers.[0].imagee"),
+                Some("spec.containers[0].imagee"),
             ),
             (json!({"kind": "Pod", "speck": {}}), Some("speck")),
             (

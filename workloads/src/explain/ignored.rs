@@ -100,6 +100,10 @@ impl IgnoredKinds {
 const NOT_HONOURED: [(&str, &str); 3] =
     [("resourceClaims", NO_DRA), ("schedulingGroup", NO_POD_GROUPS), ("workloadRef", NO_POD_GROUPS)];
 
+/// Fields of newer APIs than the typed one, which are left out with a notice and are no mistake.
+pub(super) const KNOWN_BEYOND: [&str; 3] =
+    ["spec.resourceClaims", "spec.schedulingGroup", "spec.workloadRef"];
+
 /// The fields of a `PodSpec` that the typed API knows, as its own deserializer lists them. But for
 /// those above, plugins honour them or scheduling does not read them.
 fn known_fields() -> &'static [&'static str] {

@@ -5,12 +5,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
-use schedlab_cluster::api::Object;
+use schedlab_cluster::ApiError;
+use schedlab_cluster::api::{Object, resource_or_guess};
 use schedlab_cluster::convert::lift_execution_affinity;
+use schedlab_cluster::validate::{unknown_field_of, validate_other_update};
 use serde_json::Value;
 
 use super::error::ExplainError;
-use super::ignored::{IgnoredField, ignored_fields as ignored_fields_of};
+use super::ignored::{IgnoredField, KNOWN_BEYOND, ignored_fields as ignored_fields_of};
 use crate::executor::quote_quantities;
 use crate::yaml::{SyntaxError, with_hint};
 
@@ -37,32 +39,75 @@ pub struct AskedPod {
 }
 
 /// Reads files, folders of files (`.yaml`, `.yml`, `.json`, also in folders below) and, for `-`,
-/// standard input. An object that is given twice counts once, as it was given last.
+/// standard input. An object that was exported twice counts once, as it was exported last; two objects
+/// of one name are an error.
 pub fn read_manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, ExplainError> {
     let mut files = Vec::new();
     for path in paths {
         collect_files(path, &mut files)?;
     }
+    let mut all = Vec::new();
+    for path in files {
+        let objects = read_objects(&path)?;
+        all.extend(objects.into_iter().map(|Read { object, ignored_fields }| Manifest {
+            path: path.clone(),
+            object,
+            ignored_fields,
+        }));
+    }
+    each_once(all)
+}
+
+/// Reads the text of one file.
+pub fn parse_manifests(path: &Path, text: &str) -> Result<Vec<Manifest>, ExplainError> {
+    let objects = objects_of(path, text)?.into_iter();
+    let manifest =
+        |Read { object, ignored_fields }| Manifest { path: path.to_owned(), object, ignored_fields };
+    each_once(objects.map(manifest).collect())
+}
+
+fn each_once(all: Vec<Manifest>) -> Result<Vec<Manifest>, ExplainError> {
     let mut manifests: Vec<Manifest> = Vec::new();
     let mut known = BTreeMap::new();
-    for path in files {
-        for Read { object, ignored_fields } in read_objects(&path)? {
-            let mut key = object.key();
-            if key.kind == "Pod" {
-                key.namespace.get_or_insert_with(|| "default".to_owned());
-            }
-            let manifest = Manifest { path: path.clone(), object, ignored_fields };
-            // Objects whose names are still to be generated are all different.
-            match known.get(&key).filter(|_| !key.name.is_empty()) {
-                Some(&at) => manifests[at] = manifest,
-                None => {
-                    known.insert(key, manifests.len());
-                    manifests.push(manifest);
-                }
+    for manifest in all {
+        let mut key = manifest.object.key();
+        if key.kind == "Pod" {
+            key.namespace.get_or_insert_with(|| "default".to_owned());
+        }
+        // Objects whose names are still to be generated are all different.
+        match known.get(&key).filter(|_| !key.name.is_empty()) {
+            Some(&at) => replace(&mut manifests[at], manifest)?,
+            None => {
+                known.insert(key, manifests.len());
+                manifests.push(manifest);
             }
         }
     }
     Ok(manifests)
+}
+
+/// A later export of an object takes the place of an earlier one.
+fn replace(earlier: &mut Manifest, later: Manifest) -> Result<(), ExplainError> {
+    let uid = |manifest: &Manifest| manifest.object.metadata().uid.clone();
+    if earlier.object == later.object {
+        return Ok(());
+    }
+    let name = later.object.metadata().name.clone().unwrap_or_default();
+    let refused = |source| ExplainError::Refused {
+        path: later.path.clone(),
+        object: format!("{} {name}, which {} has too", later.object.kind(), earlier.path.display()),
+        source,
+    };
+    if uid(earlier).is_none() || uid(earlier) != uid(&later) {
+        let resource = resource_or_guess(later.object.api_version(), later.object.kind(), None).qualified();
+        return Err(refused(ApiError::already_exists(&resource, &name)));
+    }
+    if let (Object::Other(new), Object::Other(old)) = (&later.object, &earlier.object) {
+        validate_other_update(new, old)
+            .map_err(|error| refused(ApiError::invalid(&new.kind, &name, error)))?;
+    }
+    *earlier = later;
+    Ok(())
 }
 
 /// Reads the one pod of a file. The pod template of a controller (Deployment, Job, ...) will do.
@@ -86,8 +131,15 @@ pub fn read_pod(path: &Path) -> Result<AskedPod, ExplainError> {
             let mut template = template.clone();
             let ignored_fields = ignored_fields_of(&template);
             lift(&mut template, path, &format!("{kind}: spec.template"))?;
-            let mut pod: Pod = serde_json::from_value(template)
-                .map_err(|error| wrong(path, &format!("{kind}: spec.template"), &error))?;
+            let place = format!("{kind}: spec.template");
+            let mut pod: Pod =
+                serde_json::from_value(template.clone()).map_err(|error| wrong(path, &place, &error))?;
+            if other.metadata.uid.is_none() && other.metadata.resource_version.is_none() {
+                let object = Object::Pod(Box::new(pod.clone()));
+                if let Some(field) = unknown_field_of(&template, &object, &KNOWN_BEYOND) {
+                    return Err(misspelt(path, &place, &field));
+                }
+            }
             let name = other.metadata.name.as_deref().unwrap_or_default();
             pod.metadata.namespace = other.metadata.namespace.clone();
             pod.metadata.generate_name = Some(format!("{name}-"));
@@ -142,7 +194,11 @@ fn read_objects(path: &Path) -> Result<Vec<Read>, ExplainError> {
         std::fs::read_to_string(path).map(|content| text = content)
     };
     read.map_err(|source| ExplainError::Read { path: path.to_owned(), source })?;
-    let documents = parse(&text).map_err(|error| ExplainError::Syntax {
+    objects_of(path, &text)
+}
+
+fn objects_of(path: &Path, text: &str) -> Result<Vec<Read>, ExplainError> {
+    let documents = parse(text).map_err(|error| ExplainError::Syntax {
         path: path.to_owned(),
         line: error.at.line,
         column: error.at.column,
@@ -170,12 +226,17 @@ fn parse(text: &str) -> Result<Vec<Value>, SyntaxError> {
             )
         });
     }
-    // Exports of large clusters exceed any limit meant for configuration files; they are the
-    // user's own.
+    // Exports of large clusters exceed any limit meant for the length of configuration files. How deep
+    // they nest and what aliases unfold to stays bounded: an export has neither.
     let options = serde_saphyr::options! {
         legacy_octal_numbers: true,
         with_snippet: false,
-        budget: None,
+        budget: serde_saphyr::budget! {
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_documents: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+        },
     };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| SyntaxError::from(&error))
 }
@@ -219,9 +280,28 @@ fn flatten(mut value: Value, place: &str, path: &Path, objects: &mut Vec<Read>) 
         ignored_fields = ignored_fields_of(&value);
         lift(&mut value, path, &place)?;
     }
+    let written = (!is_from_a_server(&value)).then(|| value.clone());
     let object = Object::from_json(value).map_err(|error| wrong(path, &place, &error))?;
+    let unknown = written.and_then(|written| unknown_field_of(&written, &object, &KNOWN_BEYOND));
+    if let Some(field) = unknown {
+        return Err(misspelt(path, &place, &field));
+    }
     objects.push(Read { object, ignored_fields });
     Ok(())
+}
+
+/// An API server has decoded it: what this build does not know of it is newer, not misspelt.
+fn is_from_a_server(object: &Value) -> bool {
+    let is_set = |field: &str| object.pointer(field).is_some_and(Value::is_string);
+    is_set("/metadata/uid") || is_set("/metadata/resourceVersion")
+}
+
+fn misspelt(path: &Path, place: &str, field: &str) -> ExplainError {
+    ExplainError::Object {
+        path: path.to_owned(),
+        place: place.to_owned(),
+        message: format!("strict decoding error: unknown field {field:?}"),
+    }
 }
 
 /// The field that the typed API does not know gets through as an annotation.

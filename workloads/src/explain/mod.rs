@@ -21,7 +21,7 @@ mod workload;
 pub use detail::{DetailCount, DetailReport, DomainCount, Fact, SpreadReport};
 pub use error::ExplainError;
 pub use ignored::{IgnoredField, IgnoredKind};
-pub use manifests::{AskedPod, Manifest, read_manifests, read_pod};
+pub use manifests::{AskedPod, Manifest, parse_manifests, read_manifests, read_pod};
 pub use report::{
     Difference, HeldBack, NodeReport, OtherScheduler, PodFacts, RejectedGroup, RejectionReport, Report,
     SCHEMA, ScoreColumn, Verdict, WholeRejection, Winner,

@@ -8,6 +8,7 @@ use schedlab_cluster::api::{Api, EventKind, GenericObject, NodeEntry, Object, Wa
 use schedlab_cluster::convert::{EXECUTION_AFFINITY, node_input};
 use schedlab_cluster::defaults::default_node;
 use schedlab_cluster::runtime::Bridge;
+use schedlab_cluster::validate::{validate_node, validate_other};
 use schedlab_cluster::{ApiError, EmbeddedCluster};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::Registry;
@@ -243,6 +244,7 @@ impl Loader {
     fn node(&mut self, mut node: Node) -> Result<(), ApiError> {
         default_node(&mut node);
         let name = node.metadata.name.clone().unwrap_or_default();
+        validate_node(&node).map_err(|error| ApiError::invalid("Node", &name, error))?;
         let input = node_input(&node).map_err(|error| ApiError::invalid("Node", &name, error))?;
         self.node_count += 1;
         let entry = NodeEntry {
@@ -269,6 +271,8 @@ impl Loader {
                 created(self.cluster.create(Object::Other(Box::new(other))))
             }
             _ => {
+                let name = other.metadata.name.as_deref().unwrap_or_default();
+                validate_other(&other).map_err(|error| ApiError::invalid(&other.kind, name, error))?;
                 self.tell(WatchedObject::Other(Arc::new(other)));
                 Ok(())
             }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::file_name::file_name;
 use super::{RunResult, WorkloadResult};
 use crate::metrics::{MetricSeries, MetricValue, Summary};
 
@@ -88,17 +89,7 @@ pub fn workload_items(workload: &WorkloadResult) -> Vec<DataItem> {
 /// in a name. Whatever is outside `[A-Za-z0-9._-]` becomes a dash.
 pub fn data_items_file_name(suite: &str, started_at: &str) -> String {
     let second = started_at.get(..19).unwrap_or(started_at);
-    portable_name(&format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json"))
-}
-
-/// A text as part of a file's name: every character outside `[A-Za-z0-9._-]` becomes a dash, so that
-/// every file system and artifact store takes it, and so that it never names another directory.
-pub fn portable_name(text: &str) -> String {
-    let portable = |letter: char| match letter {
-        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
-        _ => '-',
-    };
-    text.chars().map(portable).collect()
+    file_name(&format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json"))
 }
 
 /// perf-dash shows an item only where all labels match, so an item must not lack any that another

@@ -15,6 +15,7 @@ mod change;
 mod conditions;
 mod data_items;
 mod figure;
+mod file_name;
 mod latency;
 mod model;
 mod normalised;
@@ -29,10 +30,10 @@ pub use bench_text::bench_text;
 pub use change::{Change, Changes, Compared, ComparedFigure, EarlierRun};
 pub use conditions::Conditions;
 pub use data_items::{
-    DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, portable_name,
-    workload_items,
+    DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, workload_items,
 };
 pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
+pub use file_name::{FILE_NAME_BYTES_MAX, FileNames, file_name, is_file_name};
 pub use latency::{Bucket, LatencySummary, by_stage as latencies_by_stage};
 pub use model::{
     Attempts, Content, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
@@ -45,7 +46,8 @@ pub use stage::Stage;
 pub use threshold::{MetricSelector, Threshold};
 pub use throughput::{Sample, Throughput, Windows, half_width_of_runs, pods_per_s};
 pub use write::{
-    ResultError, read_result_json, write_atomic, write_bench_text, write_data_items, write_result_json,
+    ResultError, parse_result_json, read_result_json, write_atomic, write_bench_text, write_data_items,
+    write_result_json,
 };
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::file_name::FileNames;
 use super::{RunResult, SCHEMA, bench_text, data_items, data_items_file_name};
 
 /// Why a result file could not be written or read.
@@ -63,21 +64,26 @@ pub fn write_result_json(path: &Path, run: &RunResult) -> Result<(), ResultError
 /// Reads what [`write_result_json`] wrote.
 pub fn read_result_json(path: &Path) -> Result<RunResult, ResultError> {
     let read = |source| ResultError::Read { path: path.to_owned(), source };
+    parse_result_json(path, &fs::read(path).map_err(read)?)
+}
+
+/// Reads the text of a result; `path` is for messages.
+pub fn parse_result_json(path: &Path, text: &[u8]) -> Result<RunResult, ResultError> {
     let parse = |source| ResultError::Parse { path: path.to_owned(), source };
-    let text = fs::read(path).map_err(read)?;
     // The schema first: a file of the next version should say so, not name a missing field.
-    let head: SchemaOnly = serde_json::from_slice(&text).map_err(parse)?;
+    let head: SchemaOnly = serde_json::from_slice(text).map_err(parse)?;
     if head.schema != SCHEMA {
         return Err(ResultError::Schema { path: path.to_owned(), found: head.schema });
     }
-    serde_json::from_slice(&text).map_err(parse)
+    serde_json::from_slice(text).map_err(parse)
 }
 
 /// Writes upstream's perf-dash JSON, one file a suite, and returns the files.
 pub fn write_data_items(dir: &Path, run: &RunResult) -> Result<Vec<PathBuf>, ResultError> {
     let suites: BTreeSet<&str> = run.workloads.iter().map(|w| w.suite.as_str()).collect();
+    let mut names = FileNames::default();
     let write_suite = |suite: &str| {
-        let path = dir.join(data_items_file_name(suite, &run.started_at));
+        let path = dir.join(names.make(&data_items_file_name(suite, &run.started_at)));
         write_atomic(&path, &to_json(&data_items(run, Some(suite))))?;
         Ok(path)
     };

@@ -6,3 +6,4 @@ mod ops;
 mod suites;
 mod support;
 mod upstream_files;
+mod validation;

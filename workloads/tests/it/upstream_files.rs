@@ -92,7 +92,7 @@ fn thresholds_by_topic_are_found() {
     assert_eq!((found.topic.as_str(), found.threshold.value), ("dra", 56.0));
 }
 
-fn bound(op: &ResolvedOp) -> Option<&BoundTemplate> {
+pub(crate) fn bound(op: &ResolvedOp) -> Option<&BoundTemplate> {
     match op {
         ResolvedOp::CreateAny(op) => Some(&op.template),
         ResolvedOp::CreateNodes(op) => op.template.as_ref(),
@@ -103,7 +103,7 @@ fn bound(op: &ResolvedOp) -> Option<&BoundTemplate> {
     }
 }
 
-fn plain(op: &ResolvedOp) -> Vec<&ObjectTemplate> {
+pub(crate) fn plain(op: &ResolvedOp) -> Vec<&ObjectTemplate> {
     match op {
         ResolvedOp::Churn(op) => op.templates.iter().map(AsRef::as_ref).collect(),
         ResolvedOp::CreateNamespaces(op) => op.template.iter().map(AsRef::as_ref).collect(),

@@ -2,15 +2,14 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tiny_http::{Request, Response};
 
 use super::version;
 use crate::announce::{EVERY, running};
+use crate::http::{Body, Request};
 
 /// Pages that are told at once; a browser opens one connection a tab.
 const READERS_MAX: usize = 32;
@@ -23,28 +22,23 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=
 /// Who reads along.
 pub(super) struct Readers {
     history: PathBuf,
-    count: Arc<AtomicUsize>,
+    count: AtomicUsize,
 }
 
 impl Readers {
     pub(super) fn new(history: &Path) -> Readers {
-        Readers { history: history.to_owned(), count: Arc::default() }
+        Readers { history: history.to_owned(), count: AtomicUsize::new(0) }
     }
 
-    /// Tells one more page, on a thread of its own, until it goes away.
+    /// Tells one more page, until it goes away.
     pub(super) fn add(&self, request: Request) {
         if READERS_MAX <= self.count.fetch_add(1, Ordering::Relaxed) {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-            let _ = request.respond(Response::from_string("too many pages are open\n").with_status_code(503));
-            return;
-        }
-        let (history, count) = (self.history.clone(), Arc::clone(&self.count));
-        let mut page = request.into_writer();
-        std::thread::spawn(move || {
+            request.respond(503, &[], Body::Text("too many pages are open\n".to_owned()));
+        } else {
             // It ends when the page is closed, which is no error.
-            let _ = tell(&mut page, &history);
-            count.fetch_sub(1, Ordering::Relaxed);
-        });
+            let _ = tell(&mut &*request.into_stream(), &self.history);
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -13,16 +13,17 @@ use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_perf_dash::history::{self, FILE_NAME};
 use schedlab_perf_dash::site::{self, Audience};
-use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::ab::split_words;
 use super::site::SiteArgs;
 use crate::Exit;
+use crate::http::{Body, Request, Server, Stopper};
 use crate::progress::{complain, say};
 
 use events::Readers;
@@ -37,6 +38,10 @@ pub(crate) struct ServeArgs {
     /// this is for the desk
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Also answer requests for this host name; names of loopback always are. Others are refused: a
+    /// site whose name was rebound to this machine must not read what is served here
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
     /// Also start `schedlab run FLAGS --history DIR`, whose progress the pages then show; "" runs
     /// the suite "quick"
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
@@ -59,32 +64,66 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
         );
     }
     let run_words = args.run.as_deref().map(split_words).transpose().context("--run")?;
-    let server = Server::http(args.listen)
-        .map_err(|error| anyhow::anyhow!("{error}"))
+    let server = Server::bind(args.listen, &args.allow_host)
         .with_context(|| format!("--listen {}: cannot listen there", args.listen))?;
-    let mut shown = version(&args.site.history);
+    let shown = version(&args.site.history);
     make_site(&args.site)?;
     let _run = run_words.map(|words| Started::run(&words, &args.site.history)).transpose()?;
-    say(&format!("Serving on http://{} (Ctrl-C ends it)", server.server_addr()));
-    let readers = Readers::new(&args.site.history);
-    for request in server.incoming_requests().take(args.requests.unwrap_or(usize::MAX)) {
-        if request.url() == "/events" {
-            readers.add(request);
-            continue;
+    say(&format!("Serving on http://{} (Ctrl-C ends it)", server.address()));
+    let site = Site {
+        args: args.site.clone(),
+        shown: Mutex::new(shown),
+        readers: Readers::new(&args.site.history),
+        requests_left: Mutex::new(args.requests),
+        stopper: server.stopper(),
+    };
+    server.run(move |request| site.take(request));
+    Ok(Exit::Fine)
+}
+
+/// What answers requests, each on a thread of its own.
+struct Site {
+    args: SiteArgs,
+    /// The version of the history that the pages show. Held while they are made anew.
+    shown: Mutex<Option<u64>>,
+    readers: Readers,
+    requests_left: Mutex<Option<usize>>,
+    stopper: Stopper,
+}
+
+impl Site {
+    fn take(&self, request: Request) {
+        if request.target == "/events" {
+            self.count();
+            return self.readers.add(request);
         }
-        let now = version(&args.site.history);
-        if now != shown {
+        self.follow_history();
+        answer(request, &self.args.out);
+        self.count();
+    }
+
+    fn follow_history(&self) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = version(&self.args.history);
+        if now != *shown {
             // A page of the old site is better than none: say it and go on.
-            match make_site(&args.site) {
-                Ok(()) => shown = now,
+            match make_site(&self.args) {
+                Ok(()) => *shown = now,
                 Err(error) => complain(&format!("schedlab: {error:#}")),
             }
         }
-        if let Err(error) = answer(request, &args.site.out) {
-            complain(&format!("schedlab: a reader went away: {error}"));
+    }
+
+    /// Ends the server with the last request it was asked to answer.
+    fn count(&self) {
+        let mut left = self.requests_left.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = left.as_mut() {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.stopper.stop();
+            }
         }
     }
-    Ok(Exit::Fine)
 }
 
 /// The history only grows, so its length tells versions apart.
@@ -133,28 +172,29 @@ impl Drop for Started {
     }
 }
 
-fn answer(request: Request, out: &Path) -> std::io::Result<()> {
-    if !matches!(request.method(), Method::Get | Method::Head) {
-        return request.respond(Response::from_string("only GET and HEAD\n").with_status_code(405));
-    }
-    match file_of(request.url(), out).and_then(|path| Some((File::open(&path).ok()?, path))) {
-        Some((file, path)) => {
-            let kind = format!("Content-Type: {}", content_type(&path));
-            let headers = [kind.as_str(), "Cache-Control: no-cache", "X-Content-Type-Options: nosniff"];
-            let headers = headers.iter().filter_map(|header| header.parse::<Header>().ok());
-            request.respond(headers.fold(Response::from_file(file), Response::with_header))
+fn answer(request: Request, out: &Path) {
+    let headers = |path: &Path| [("Content-Type", content_type(path)), ("Cache-Control", "no-cache")];
+    match file_of(&request.target, out).map(|path| (File::open(&path), path)) {
+        Some((Ok(file), path)) => request.respond(200, &headers(&path), Body::File(file)),
+        // No descriptor is left, say: the page is there.
+        Some((Err(error), path)) => {
+            complain(&format!("schedlab: {}: {error}", path.display()));
+            request.respond(503, &[], Body::Text("the page cannot be read now\n".to_owned()));
         }
-        None => request.respond(Response::from_string("no such page\n").with_status_code(404)),
+        None => request.respond(404, &[], Body::Text("no such page\n".to_owned())),
     }
 }
 
-/// The file that an address means, never one outside the site.
-fn file_of(url: &str, out: &Path) -> Option<PathBuf> {
-    let path = url.split(['?', '#']).next()?.trim_start_matches('/');
+/// The file that an address means, never one outside the site, also not through a link.
+fn file_of(target: &str, out: &Path) -> Option<PathBuf> {
+    let path = target.split(['?', '#']).next()?.trim_start_matches('/');
     let path = Path::new(if path.is_empty() { "index.html" } else { path });
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let file = out.join(path);
-    (is_plain && file.is_file()).then_some(file)
+    if !is_plain {
+        return None;
+    }
+    let (site, file) = (out.canonicalize().ok()?, out.join(path).canonicalize().ok()?);
+    (file.starts_with(&site) && file.is_file()).then_some(file)
 }
 
 fn content_type(path: &Path) -> &'static str {
@@ -178,8 +218,17 @@ mod tests {
         for name in ["index.html", "w/a.html"] {
             fs::write(out.join(name), "x").expect("written");
         }
+        let out = out.canonicalize().expect("made");
         let found =
             |url: &str| file_of(url, &out).map(|path| path.strip_prefix(&out).expect("below").to_owned());
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/etc/passwd", out.join("link.html")).expect("linked");
+            std::os::unix::fs::symlink("/etc", out.join("folder")).expect("linked");
+            std::os::unix::fs::symlink("index.html", out.join("inside.html")).expect("linked");
+            assert_eq!((found("/link.html"), found("/folder/passwd")), (None, None));
+            assert_eq!(found("/inside.html"), Some(PathBuf::from("index.html")));
+        }
         assert_eq!(found("/"), Some(PathBuf::from("index.html")));
         assert_eq!(found("/w/a.html?x#y"), Some(PathBuf::from("w/a.html")));
         for url in

@@ -184,9 +184,13 @@ impl Manifest {
         self.push("/status/declaredFeatures", json!(feature))
     }
 
-    /// Of a pod: an amount of a resource.
+    /// Of a pod: an amount of a resource. The API takes no request of an extended one without its limit.
     pub(crate) fn asks(self, resource: &str, amount: &str) -> Manifest {
-        self.entry("/spec/containers/0/resources/requests", resource, json!(amount))
+        let limited = match resource.contains('/') {
+            true => self.entry("/spec/containers/0/resources/limits", resource, json!(amount)),
+            false => self,
+        };
+        limited.entry("/spec/containers/0/resources/requests", resource, json!(amount))
     }
 
     /// Of a pod: a taint it bears.

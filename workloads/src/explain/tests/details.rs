@@ -68,7 +68,8 @@ fn untolerated_taints_are_named_and_tolerated_ones_are_not() {
 #[test]
 fn amounts_of_what_does_not_fit_are_given() {
     let requests = json!({"cpu": "3500m", "memory": "9Gi", "example.com/gpu": 2});
-    let asks = json!({"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]});
+    let resources = json!({"requests": requests, "limits": {"example.com/gpu": 2}});
+    let asks = json!({"containers": [{"name": "c", "image": "i", "resources": resources}]});
     let answer = report(vec![zone("a", "z"), placed("db", "db", "a", json!({})), web(asks)]);
     assert_eq!(
         texts(&answer, "a"),

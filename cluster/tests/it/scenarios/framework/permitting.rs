@@ -55,7 +55,7 @@ fn gatekeepers(sends_back: &'static [&'static str]) -> [Scripted; 2] {
                 for uid in waiting {
                     if sends_back.contains(&name) {
                         handle.reject(uid, name, "sent back");
-                    } else if who == "key" || who == format!("key{name}") {
+                    } else if who == "key" || who == format!("key-{}", name.to_lowercase()) {
                         handle.allow(uid, name);
                     }
                 }
@@ -71,10 +71,10 @@ fn a_pod_goes_on_when_all_plugins_let_it() {
     let mut lab = with_plugins(&[&a, &b]);
     try_pod(&mut lab, "p");
     assert_eq!(lab.scheduler().bindings().waiting()[0].pending.len(), 2);
-    try_pod(&mut lab, "keyA");
+    try_pod(&mut lab, "key-a");
     assert_eq!(lab.scheduler().bindings().waiting()[0].pending.len(), 1, "one lets it go, one does not");
     assert_eq!(lab.node_of("p"), None);
-    try_pod(&mut lab, "keyB");
+    try_pod(&mut lab, "key-b");
     assert!(lab.node_of("p").is_some());
     lab.assert_clean();
 }

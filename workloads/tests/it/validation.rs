@@ -1,0 +1,89 @@
+//! What is known to be accepted by an API server is accepted here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use schedlab_cluster::api::Object;
+use schedlab_cluster::convert::lift_execution_affinity;
+use schedlab_cluster::validate::validate;
+use schedlab_workloads::replay::{Step, read_trace};
+use schedlab_workloads::resolve::{Selection, Suite};
+use schedlab_workloads::source::DiskSource;
+use schedlab_workloads::suites;
+use schedlab_workloads::template::Env;
+use serde_json::Value;
+
+use crate::upstream_files::{bound, plain, upstream_root};
+
+/// Checks every object that a suite's ops make.
+fn every_object_is_valid(suite: &Suite) -> usize {
+    let mut count = 0;
+    for workload in
+        suite.resolve_each(&Selection::all()).into_iter().filter_map(|selected| selected.workload.ok())
+    {
+        for op in &workload.ops {
+            let first_and_last =
+                [0, 9_999].into_iter().filter_map(|index| Some(bound(op)?.render_json(index, 10_000)));
+            let plain = plain(op).into_iter().map(|object| object.render_json(&Env::default()));
+            for object in first_and_last.chain(plain) {
+                let object = object.unwrap_or_else(|error| panic!("{}: {error}", workload.full_name));
+                is_valid(object, &workload.full_name);
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+fn is_valid(mut value: Value, place: &str) {
+    if value["kind"] == "Pod" {
+        lift_execution_affinity(&mut value).unwrap_or_else(|error| panic!("{place}: {error}"));
+    }
+    let text = value.to_string();
+    let object = Object::from_json(value).unwrap_or_else(|error| panic!("{place}: {error}: {text}"));
+    validate(&object).unwrap_or_else(|error| panic!("{place}: {error}: {text}"));
+}
+
+#[test]
+fn objects_of_our_suites_are_valid() {
+    for name in suites::names() {
+        let suite = suites::load(name).unwrap_or_else(|error| panic!("{error}"));
+        assert!(0 < every_object_is_valid(&suite), "{name}");
+    }
+}
+
+#[test]
+fn objects_of_upstream_workloads_are_valid() {
+    let Some(root) = upstream_root() else { return };
+    let suite = Suite::load(Arc::new(DiskSource), &root).unwrap_or_else(|error| panic!("{error}"));
+    assert!(500 < every_object_is_valid(&suite));
+}
+
+fn traces(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(".json.gz")).collect()
+}
+
+#[test]
+fn objects_of_recorded_traces_are_valid() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let committed = traces(&home.join("tests/conformance"));
+    assert!(!committed.is_empty());
+    // Those beside the repository are more of the same; without them the committed ones are checked.
+    for path in committed.into_iter().chain(traces(&home.join("../../shared/conformance"))) {
+        // Families that replay does not know yet are not read.
+        let Ok(trace) = read_trace(&path) else { continue };
+        let place = path.display();
+        for node in &trace.cluster.nodes {
+            validate(&Object::Node(Box::new(node.clone())))
+                .unwrap_or_else(|error| panic!("{place}: {error}"));
+        }
+        let scheduled = trace.steps.iter().filter_map(|step| match step {
+            Step::Schedule { pod, .. } | Step::UpdatePod { pod } => Some(&**pod),
+            _ => None,
+        });
+        for pod in trace.cluster.pods.iter().chain(&trace.cluster.nominated).chain(scheduled) {
+            validate(&Object::Pod(Box::new(pod.clone()))).unwrap_or_else(|error| panic!("{place}: {error}"));
+        }
+    }
+}
