@@ -24,9 +24,9 @@ mod parts;
 mod scaling;
 mod workload;
 
-use std::fs;
 use std::path::Path;
 
+use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::results::ResultError;
 
 use crate::history::Record;
@@ -82,12 +82,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Not synced to disk, as results are: a site of thousands of files can be made again.
     fn file(&self, name: &str, content: &[u8]) -> Result<(), ResultError> {
-        let path = self.out.join(name);
-        if let Some(parent) = path.parent() {
-            let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        fs::write(&path, content).map_err(|source| ResultError::Write { path, source })
+        Ok(files::write(&self.out.join(name), content, Durability::Rebuildable)?)
     }
 
     fn page(&mut self, name: &str, page: maud::Markup) -> Result<(), ResultError> {

@@ -24,9 +24,9 @@ use super::compare::FenceArgs;
 use super::gate::workloads::run_json;
 use super::verdicts::{OutputArgs, present};
 use super::{run, select};
-use crate::Exit;
 use crate::args::SelectArgs;
 use crate::progress::complain;
+use crate::{Exit, signals};
 
 /// What to interleave.
 #[derive(Clone, Debug, Args)]
@@ -76,7 +76,7 @@ struct Samples {
 pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
     let variants = variants(args)?;
     let fences = args.fence.fences()?;
-    let interrupt = run::listen_for_interrupt();
+    let interrupt = signals::listen();
     let mut rows: Vec<Vec<Row>> = vec![Vec::new(); variants.len()];
     for selected in select::workloads(&args.select, Some(run::DEFAULT_LABELS))? {
         let workload = selected.workload?;
@@ -93,6 +93,11 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
             break;
         }
     }
+    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
+    if rows[1].is_empty() && is_cut_short {
+        complain("schedlab: interrupted before anything was compared");
+        return Ok(Exit::Interrupted);
+    }
     if rows[1].is_empty() {
         bail!("no workload could run; `schedlab list` with the same --suite or --config shows why");
     }
@@ -108,11 +113,10 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
                 "interleaved, {how}: up to {} rounds of {ROUND} runs a variant, order from seed {}, {} warm-up run(s)",
                 args.rounds, args.order_seed, args.warm_up
             ));
-            comparison
+            if is_cut_short { comparison.cut_short() } else { comparison }
         })
         .collect();
     let exit = present(&comparisons, &args.output, "comparison")?;
-    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
     Ok(if is_cut_short { Exit::Interrupted } else { exit })
 }
 
