@@ -46,7 +46,7 @@ impl Executor<'_> {
     }
 
     /// Whether an answer of the scheduler is still waited for: from an interruption on only shortly.
-    pub(super) fn waits(&self) -> impl Fn() -> bool + use<'_> {
+    pub(super) fn waits(&self) -> impl Fn() -> bool {
         waits(self.control.interrupt)
     }
 
@@ -230,7 +230,7 @@ impl Executor<'_> {
 }
 
 /// See [`Executor::waits`].
-pub(super) fn waits(interrupt: &AtomicBool) -> impl Fn() -> bool + use<'_> {
+pub(super) fn waits(interrupt: &AtomicBool) -> impl Fn() -> bool {
     let interrupted: Cell<Option<Instant>> = Cell::new(None);
     move || {
         if !interrupt.load(Ordering::Relaxed) {

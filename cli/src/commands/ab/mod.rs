@@ -21,7 +21,7 @@ use schedlab_workloads::results::{Stage, Status, WorkloadResult};
 use self::variant::{Program, Variant};
 pub(crate) use self::variant::{parse_flags, split_words};
 use super::compare::FenceArgs;
-use super::gate::workloads::run_json;
+use super::gate::workloads::run_json_unless;
 use super::verdicts::{OutputArgs, present};
 use super::{run, select};
 use crate::args::SelectArgs;
@@ -156,7 +156,7 @@ fn measure(
                 // The last measured part: earlier ones, where a workload has several, set the stage.
                 Ok(workload_results(&assembly, &[Run { outcome, machine_speed: None }]).pop())
             }
-            Program::Built { binary, flags } => run_built(binary, flags, &args.select, workload),
+            Program::Built { binary, flags } => run_built((binary, flags), &args.select, workload, interrupt),
         }
     };
     for _ in 0..args.warm_up {
@@ -180,10 +180,10 @@ fn measure(
 
 /// The workload, by another build.
 fn run_built(
-    binary: &Path,
-    flags: &[String],
+    (binary, flags): (&Path, &[String]),
     select: &SelectArgs,
     workload: &ResolvedWorkload,
+    interrupt: &AtomicBool,
 ) -> Result<Option<WorkloadResult>> {
     let only = format!("^{}$", regex::escape(&workload.full_name));
     let mut args = vec!["--filter", only.as_str()];
@@ -193,7 +193,7 @@ fn run_built(
     let configs: Vec<String> = select.config.iter().map(|path| path.display().to_string()).collect();
     args.extend(configs.iter().flat_map(|config| ["--config", config]));
     args.extend(flags.iter().map(String::as_str));
-    Ok(run_json(binary, &args)?.workloads.pop())
+    Ok(run_json_unless(interrupt, binary, &args)?.and_then(|mut result| result.workloads.pop()))
 }
 
 impl Samples {
