@@ -84,14 +84,17 @@ impl Executor<'_> {
         let before = self.pods_of(namespaces, labels);
         // Whatever is recorded from here on belongs to this part.
         let _ = self.meters.take();
+        let calls = self.cluster.call_counts();
+        let attempts = self.runtime.attempts();
+        let counts = self.live.counts_while(&self.waits()).unwrap_or_default();
         self.collecting = Some(Collecting {
             name: name.to_owned(),
             namespaces: namespaces.to_vec(),
             labels: labels.clone(),
             looks_at,
-            calls: self.cluster.call_counts(),
-            attempts: self.runtime.attempts(),
-            counts: self.live.counts_while(&self.waits()).unwrap_or_default(),
+            calls,
+            attempts,
+            counts,
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
