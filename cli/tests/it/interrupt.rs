@@ -37,7 +37,11 @@ fn ended_by(child: Child, signal: Signal) -> (Answer, Duration) {
 
 /// Starts a run of six pods that are followed by other ops.
 fn start(folder: &Folder, ops: &str, more: &[&str]) -> Child {
-    let file = folder.file("performance-config.yaml", config(ops));
+    start_file(folder, config(ops), more)
+}
+
+fn start_file(folder: &Folder, text: String, more: &[&str]) -> Child {
+    let file = folder.file("performance-config.yaml", text);
     let mut args = vec!["run", "--config", &file, "--out", "out", "--history", "history", "--repeat", "1"];
     args.extend(more);
     command(&args).current_dir(folder.path()).spawn().expect("the binary runs")
@@ -160,9 +164,8 @@ fn second_signal_ends_the_process_at_once() {
 #[test]
 fn ctrl_c_ends_a_run_with_a_long_queue() {
     let folder = Folder::new();
-    let ops = "  - opcode: createNodes\n    count: 2000\n  - opcode: createPods\n    count: 200000\n    \
-               collectMetrics: true\n";
-    let child = start(&folder, ops, &["--class-cache", "off", "--percentage-of-nodes-to-score", "100"]);
+    let text = config(&format!("{NODES}{PODS}")).replace("nodes: 3, pods: 6", "nodes: 2000, pods: 200000");
+    let child = start_file(&folder, text, &["--class-cache", "off", "--percentage-of-nodes-to-score", "100"]);
     wait_until("the output folder", || folder.path().join("out").is_dir());
     std::thread::sleep(Duration::from_millis(1500));
     let (answer, elapsed) = ended_by(child, Signal::INT);

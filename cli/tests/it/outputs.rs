@@ -108,7 +108,7 @@ fn output_folder_that_is_gone_at_the_end_costs_nothing_measured() {
         .ends_with(2)
         .says("Case/small")
         .says("6/6")
-        .complains("/out: cannot create the directory: ");
+        .complains(": out: cannot create the directory: File exists");
     let kept = kept_in(&answer);
     assert_eq!(kept.result()["workloads"][0]["pods"]["scheduled"], 6);
     assert!(answer.stdout.contains(&format!("Report: {}/report.html", kept.0)), "{}", answer.stdout);

@@ -23,9 +23,10 @@ fn suite(comparison: &Comparison) -> TestSuite {
     let mut suite = TestSuite::new(comparison.title.as_str());
     suite.add_test_cases(comparison.rows.iter().filter(|row| row.is_judged()).map(case));
     suite.add_test_cases(comparison.unmatched.iter().map(|name| skipped(name, "one side only")));
-    // What keeps the whole open although every row is decided: missing workloads, an interrupted run.
-    let says_why = comparison.rows.iter().any(|row| row.counts() && row.verdict == Verdict::Inconclusive);
-    if comparison.verdict == Verdict::Inconclusive && !says_why {
+    // What keeps the whole open although every row passes: missing workloads, an interrupted run.
+    let passes = |row: &&Row| matches!(row.verdict, Verdict::Better | Verdict::Unchanged);
+    let judged = comparison.rows.iter().filter(|row| row.is_judged());
+    if comparison.verdict == Verdict::Inconclusive && judged.clone().all(|row| passes(&row)) {
         suite.add_test_case(skipped("the whole comparison", &comparison.notes.join("; ")));
     }
     suite

@@ -56,7 +56,7 @@ pub fn append_noise(path: &Path, records: &[NoiseRecord]) -> Result<(), NoiseErr
         text.push('\n');
     }
     let appended = Appended::open(path).and_then(|mut file| file.append(text.as_bytes()));
-    appended.map_err(|error| NoiseError { path: error.path, cause: error.source })
+    appended.map_err(|error| NoiseError { path: error.path, cause: error.cause })
 }
 
 /// The fence of every kernel that was measured often enough; none without a file. Lines that are

@@ -63,14 +63,14 @@ pub enum Step {
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: cannot {}: {source}", path.display(), what(*step))]
+#[error("{}: cannot {}: {cause}", path.display(), what(*step))]
 pub struct FileError {
     /// The file, not its twin; for [`Step::CreateFolder`] the folder.
     pub path: PathBuf,
     /// What failed.
     pub step: Step,
     /// The system's answer.
-    pub source: io::Error,
+    pub cause: io::Error,
 }
 
 fn what(step: Step) -> &'static str {
@@ -97,7 +97,7 @@ pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), 
 
 /// Copies a file with its permissions, whole or not at all.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
-    let unread = |source| FileError { path: from.to_owned(), step: Step::Open, source };
+    let unread = |cause| FileError { path: from.to_owned(), step: Step::Open, cause };
     let mut content = Vec::new();
     let mut source = File::open(from).map_err(unread)?;
     let permissions = source.metadata().map_err(unread)?.permissions();
@@ -228,7 +228,7 @@ fn stepped<T>(step: Step, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
 
 fn failed(path: &Path, step: Step) -> impl FnOnce(io::Error) -> FileError {
     let path = path.to_owned();
-    move |source| FileError { path, step, source }
+    move |cause| FileError { path, step, cause }
 }
 
 fn folder_of(path: &Path) -> &Path {
