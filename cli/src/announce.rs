@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use schedlab_workloads::executor::Progress;
+use schedlab_workloads::files::{self, Durability, FileError};
 use schedlab_workloads::measure::Live;
 use serde_json::{Value, json};
 
@@ -104,10 +105,8 @@ fn tell(news: &Mutex<News>, file: &Path) {
 }
 
 /// Whole or not at all, so that no reader sees half of it.
-fn put(file: &Path, document: &Value) -> std::io::Result<()> {
-    let beside = file.with_extension("new");
-    fs::write(&beside, document.to_string())?;
-    fs::rename(&beside, file)
+fn put(file: &Path, document: &Value) -> Result<(), FileError> {
+    files::write(file, document.to_string().as_bytes(), Durability::Rebuildable)
 }
 
 impl News {

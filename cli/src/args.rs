@@ -37,8 +37,9 @@ use crate::shards::ShardArgs;
   schedlab profile '^PlainPods/5000'         where the time goes
 
 Exit codes: 0 fine; 1 a check failed (replay difference, stuck workload, missed \
-threshold with --enforce-thresholds); 2 could not run (bad input, bad usage); 3 a comparison found a regression, or an alert is open; \
-4 a comparison was inconclusive.")]
+threshold with --enforce-thresholds); 2 could not run (bad input, bad usage), or what it says could not be written; 3 a comparison found a regression, or an alert is open; \
+4 a comparison was inconclusive; 130, 143, 129 interrupted by Ctrl-C, SIGTERM, SIGHUP: what was \
+measured is kept.")]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -9,6 +9,7 @@ mod http;
 mod metrics;
 mod progress;
 mod shards;
+mod signals;
 mod table;
 mod terminal;
 
@@ -32,13 +33,35 @@ pub(crate) enum Exit {
     Regression,
     /// A comparison could not say.
     Inconclusive,
-    /// Ctrl-C ended it; what was measured until then is kept.
+    /// A signal ended it; what was measured until then is kept.
     Interrupted,
 }
 
+/// Bad arguments, bad input, or something that could not be written.
+const COULD_NOT_RUN: u8 = 2;
+
 fn main() -> ExitCode {
     alloc::keep_freed_memory();
-    let cli = Cli::parse();
+    let code = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(help) => {
+            progress::note(help.print());
+            u8::try_from(help.exit_code()).unwrap_or(COULD_NOT_RUN)
+        }
+    };
+    match progress::lost() {
+        None => ExitCode::from(code),
+        Some(error) => {
+            progress::complain(&format!(
+                "schedlab: standard output: {error}; what was printed is not all there"
+            ));
+            ExitCode::from(COULD_NOT_RUN)
+        }
+    }
+}
+
+/// Runs a command and returns the exit code.
+fn run(cli: Cli) -> u8 {
     let result = match cli.command {
         None => commands::run::run(&args::RunArgs::default()),
         Some(Command::Run(args)) => commands::run::run(&args),
@@ -58,15 +81,14 @@ fn main() -> ExitCode {
         Some(Command::Site(args)) => commands::site::site(&args),
     };
     match result {
-        Ok(Exit::Fine) => ExitCode::SUCCESS,
-        Ok(Exit::CheckFailed) => ExitCode::from(1),
-        Ok(Exit::Regression) => ExitCode::from(3),
-        Ok(Exit::Inconclusive) => ExitCode::from(4),
-        // As a shell says of a program that SIGINT ended.
-        Ok(Exit::Interrupted) => ExitCode::from(130),
+        Ok(Exit::Fine) => 0,
+        Ok(Exit::CheckFailed) => 1,
+        Ok(Exit::Regression) => 3,
+        Ok(Exit::Inconclusive) => 4,
+        Ok(Exit::Interrupted) => signals::exit_code(),
         Err(error) => {
             progress::complain(&format!("schedlab: {error:#}"));
-            ExitCode::from(2)
+            COULD_NOT_RUN
         }
     }
 }

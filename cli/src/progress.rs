@@ -1,7 +1,8 @@
 //! What people see while they wait: a bar on a terminal, nothing in a pipe; and the only place
 //! that prints.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -54,12 +55,31 @@ impl Progress for Bar {
     }
 }
 
-/// Prints a line on standard output. A reader that went away (`| head`) is not our problem.
+/// Why something that was said did not leave the process.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints a line on standard output. A reader that went away (`| head`) is not our problem; a disk that
+/// is full is, and [`lost`] knows of it.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", printable(text));
+    note(writeln!(io::stdout().lock(), "{}", printable(text)));
+}
+
+/// Why what was said is not all there, if it is not.
+pub(crate) fn lost() -> Option<&'static io::Error> {
+    note(io::stdout().lock().flush());
+    LOST.get()
+}
+
+/// Keeps the first error.
+pub(crate) fn note(result: io::Result<()>) {
+    if let Err(error) = result
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = LOST.set(error);
+    }
 }
 
 /// Prints a line on standard error.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
+    let _ = writeln!(io::stderr().lock(), "{}", printable(text));
 }

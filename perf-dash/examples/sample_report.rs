@@ -217,6 +217,7 @@ impl Sketch {
             slo: Vec::new(),
             threshold: None,
             execution: None,
+            extenders: Vec::new(),
             repeats: None,
             change: None,
             content: None,

@@ -10,9 +10,9 @@ use crate::measure::{window_for, windows};
 use crate::metrics::{Series, collected as collected_metrics};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
-    Attempts, Conditions, Execution, Memory, Normalised, Pods, Repeats, RunTotal, Sample, Status, Threshold,
-    Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage, pods_per_s, slo,
-    workload_items,
+    Attempts, Conditions, Execution, ExtenderCalls, Memory, Normalised, Pods, Repeats, RunTotal, Sample,
+    Status, Threshold, Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage,
+    pods_per_s, slo, workload_items,
 };
 
 /// One run of a workload, and how fast the machine was beside it.
@@ -171,6 +171,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         slo: Vec::new(),
         threshold: None,
         execution: last.execution.as_ref().map(execution),
+        extenders: extender_calls(parts.iter().map(|part| part.run.outcome.extenders.as_slice())),
         repeats: Repeats::from_runs(totals),
         change: None,
         content: Some(workload.content()),
@@ -226,7 +227,26 @@ fn warnings(result: &WorkloadResult, rates: &[f64], assembly: &Assembly<'_>) -> 
         _ if !troubles.is_empty() => warnings.push(format!("the machine was busy: {why}")),
         _ => {}
     }
+    warnings.extend(result.extenders.iter().filter_map(ExtenderCalls::warning));
     warnings
+}
+
+/// Calls of each extender over all runs, in the order of the configuration.
+fn extender_calls<'a>(runs: impl Iterator<Item = &'a [ExtenderCalls]>) -> Vec<ExtenderCalls> {
+    let mut sums: Vec<ExtenderCalls> = Vec::new();
+    for run in runs {
+        for (at, calls) in run.iter().enumerate() {
+            match sums.get_mut(at) {
+                Some(sum) => {
+                    sum.calls += calls.calls;
+                    sum.failures += calls.failures;
+                    sum.last_failure = calls.last_failure.clone().or(sum.last_failure.take());
+                }
+                None => sums.push(calls.clone()),
+            }
+        }
+    }
+    sums
 }
 
 fn ending(outcome: &Outcome, has_measured: bool) -> (Status, Option<String>) {

@@ -16,6 +16,7 @@
 //! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
 //! - [`protocol`]: how often a workload runs until its number can be quoted.
 //! - [`results`]: what a run is remembered by.
+//! - [`files`]: everything that is written, whole or not at all.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
@@ -23,6 +24,7 @@ pub mod assemble;
 pub mod digest;
 pub mod executor;
 pub mod explain;
+pub mod files;
 pub mod gates;
 mod go_duration;
 pub mod lab_plugins;

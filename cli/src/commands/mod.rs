@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;
+mod keep;
 pub(crate) mod list;
 pub(crate) mod merge;
 #[cfg(test)]

@@ -95,6 +95,7 @@ fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, Series) {
         slo: Vec::new(),
         threshold: None,
         execution: None,
+        extenders: Vec::new(),
         repeats: Repeats::from_runs(rates.iter().map(run).collect()),
         change: None,
         content: None,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, Outcome, Progress, RunSettings, run_workload};
+use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::protocol::{Narrow, Protocol};
@@ -28,13 +28,14 @@ use schedlab_workloads::results::{
 };
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
+use super::keep::{Kept, keep, write_or_keep};
 use super::run_history::Memory;
 use super::{run_shards, run_text, select, study, study_text};
 use crate::announce::Announcer;
 use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, GapMode, MissMode, RunArgs};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
-use crate::{Exit, host};
+use crate::{Exit, host, progress, signals};
 
 /// Without filters the built-in suite runs its measured sizes, not the small ones for tests.
 pub(super) const DEFAULT_LABELS: &str = "performance";
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let memory = Memory::open(args)?;
     let metrics =
         args.metrics.map(|address| Metrics::serve(address, &args.metrics_allow_host)).transpose()?;
-    let interrupt = listen_for_interrupt();
+    let interrupt = signals::listen();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config.as_ref(), &gates);
     let announcer = announcer(args, &result.started_at);
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if to_run.is_empty() && result.skipped.len() == broken.len() {
         bail!("{}", broken.join("\n"));
     }
+    let mut failure = None;
     for (at, workload) in to_run.iter().enumerate() {
         let (runs, error) = repeat(args, workload, (at, to_run.len()), &interrupt, watchers);
         let assembly = Assembly {
@@ -83,21 +85,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
             precision: args.precision,
         };
         result.workloads.extend(workload_results(&assembly, &runs));
-        if let Some(error) = error {
-            // What was measured before is written before the error ends the run.
+        failure = error;
+        let is_interrupted = interrupt.load(Ordering::Relaxed);
+        if is_interrupted || failure.is_some() {
             result.partial = true;
-            result.duration_s = started.elapsed().as_secs_f64();
-            if let Some(dir) = &out {
-                write_all(dir, &result)?;
-            }
-            return Err(error);
-        }
-        if interrupt.load(Ordering::Relaxed) {
-            result.partial = true;
-            for left in &to_run[at + 1..] {
-                let reason = "not run: interrupted".to_owned();
-                result.skipped.push(Skipped { name: left.full_name.clone(), reason });
-            }
+            let reason =
+                if is_interrupted { "not run: interrupted" } else { "not run: one before it failed" };
+            let skip =
+                |left: &ResolvedWorkload| Skipped { name: left.full_name.clone(), reason: reason.to_owned() };
+            result.skipped.extend(to_run[at + 1..].iter().map(skip));
             break;
         }
     }
@@ -105,20 +101,78 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(memory) = &memory {
         memory.remember(&mut result);
     }
-    let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
+    let written = write_out(out.as_deref(), &result);
     drop(announcer);
+    let report = written.as_ref().ok().and_then(|kept| kept.written.as_deref());
     if args.json {
-        say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
-    } else {
-        run_text::print(&result, report.as_deref());
+        say_json(&result, out.is_some())?;
+        complain_of(args, &result);
+    } else if !result.workloads.is_empty() || failure.is_none() {
+        run_text::print(&result, report);
     }
-    if metrics.is_some() && !interrupt.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_secs(args.metrics_linger));
+    if metrics.is_some() {
+        signals::sleep(Duration::from_secs(args.metrics_linger), &interrupt);
+    }
+    if let Some(trouble) = written?.trouble {
+        return Err(trouble);
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     if !broken.is_empty() {
-        bail!("{} workload(s) are broken and were not run:\n{}", broken.len(), broken.join("\n"));
+        let text =
+            format!("{} workload(s) are broken and were not run:\n{}", broken.len(), broken.join("\n"));
+        if !interrupt.load(Ordering::Relaxed) {
+            bail!("{text}");
+        }
+        complain(&format!("schedlab: {text}"));
     }
     Ok(verdict(args, &result))
+}
+
+/// Writes a run's files where they should be, or elsewhere; the report's path.
+fn write_out(out: Option<&Path>, result: &RunResult) -> Result<Kept<Option<PathBuf>>> {
+    let Some(dir) = out else { return Ok(Kept { written: None, trouble: None }) };
+    let Kept { written, trouble } = write_or_keep(dir, |dir| write_all(dir, result))?;
+    Ok(Kept { written: Some(written), trouble })
+}
+
+/// Prints a result as JSON. One that standard output did not take and that is in no file is kept.
+fn say_json(result: &RunResult, is_written: bool) -> Result<()> {
+    say(&serde_json::to_string_pretty(result).context("could not write the result as JSON")?);
+    match progress::lost() {
+        Some(error) if !is_written => {
+            let error = anyhow::anyhow!("standard output: {error}");
+            match keep(error, |dir| write_all(dir, result))?.trouble {
+                Some(trouble) => Err(trouble),
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says why a run whose result is JSON ends with a failed check.
+fn complain_of(args: &RunArgs, result: &RunResult) {
+    for workload in &result.workloads {
+        let name = &workload.name;
+        let message = workload.message.as_deref().unwrap_or("there is no diagnosis");
+        match workload.status {
+            Status::Stuck => complain(&format!("schedlab: {name} is stuck: {message}")),
+            Status::Failed => complain(&format!("schedlab: {name} failed: {message}")),
+            Status::Partial => complain(&format!("schedlab: {name} is partial: {message}")),
+            Status::Completed if has_measured_nothing(workload) => {
+                complain(&format!("schedlab: {name}: none of the measured pods was scheduled"));
+            }
+            Status::Completed => {}
+        }
+        if args.enforce_thresholds
+            && let Some(threshold) = workload.threshold.as_ref().filter(|it| it.pass != Some(true))
+        {
+            let value = threshold.value;
+            complain(&format!("schedlab: {name} misses the threshold {value} of its file"));
+        }
+    }
 }
 
 /// Runs studies instead of workloads: variants in turns, and a figure of each.
@@ -132,21 +186,27 @@ fn run_studies(
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
-    let interrupt = listen_for_interrupt();
+    let interrupt = signals::listen();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config, &gates);
     result.figures = study::run(args, found, &interrupt)?;
     result.partial = interrupt.load(Ordering::Relaxed);
     result.duration_s = started.elapsed().as_secs_f64();
-    let report = out.as_deref().map(|dir| write_all(dir, &result)).transpose()?;
+    let written = write_out(out.as_deref(), &result);
     if args.json {
-        say(&serde_json::to_string_pretty(&result).context("could not write the result as JSON")?);
+        say_json(&result, out.is_some())?;
     } else {
         study_text::print(&result.figures);
+        if result.partial {
+            say("\nPARTIAL: the run was interrupted; the figures cover what was measured until then.");
+        }
         say(&format!("\n{} figure(s) in {:.1} s", result.figures.len(), result.duration_s));
-        if let Some(report) = &report {
+        if let Some(report) = written.as_ref().ok().and_then(|kept| kept.written.as_deref()) {
             say(&format!("Report: {}", report.display()));
         }
+    }
+    if let Some(trouble) = written?.trouble {
+        return Err(trouble);
     }
     Ok(if result.partial { Exit::Interrupted } else { Exit::Fine })
 }
@@ -304,24 +364,8 @@ pub(super) fn make_writable(dir: &Path) -> Result<()> {
     let how = || format!("cannot write to {}; choose another folder with --out", dir.display());
     std::fs::create_dir_all(dir).with_context(how)?;
     let probe = dir.join(".schedlab-probe");
-    std::fs::write(&probe, b"").with_context(how)?;
+    files::write(&probe, b"", Durability::Rebuildable).with_context(how)?;
     std::fs::remove_file(&probe).with_context(how)
-}
-
-/// The first Ctrl-C ends the run and keeps what was measured; the second ends the process.
-pub(super) fn listen_for_interrupt() -> Arc<AtomicBool> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupt);
-    let installed = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-        complain("\nschedlab: stopping; what was measured is kept (Ctrl-C again ends at once)");
-    });
-    if let Err(error) = installed {
-        complain(&format!("schedlab: Ctrl-C will not keep partial results: {error}"));
-    }
-    interrupt
 }
 
 /// What can run, what is skipped and why, and what is wrong with workloads that are broken.

@@ -106,7 +106,7 @@ pub(super) fn run(args: &RunArgs, shard: Shard) -> Result<Exit> {
     let settings: Vec<(&str, String)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let mut log = UnitLog::open(&out, identity("run", &settings, names.len() as u64, shard))?;
-    let interrupt = run::listen_for_interrupt();
+    let interrupt = crate::signals::listen();
     for unit in log.left() {
         let at = usize::try_from(unit).context("a unit is one of the workloads")?;
         let started = Instant::now();

@@ -9,6 +9,7 @@ use schedlab_perf_dash::format;
 use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::write_atomic;
 
+use super::keep::write_or_keep;
 use crate::Exit;
 use crate::progress::say;
 use crate::table::{Align, Tone, Toned, render_toned, terminal_width, toned};
@@ -27,16 +28,16 @@ pub(crate) struct OutputArgs {
 
 /// Prints and writes comparisons, to files of this name; says how the process ends.
 pub(crate) fn present(comparisons: &[Comparison], output: &OutputArgs, name: &str) -> Result<Exit> {
-    if let Some(dir) = &output.out {
-        write_files(dir, name, comparisons)?;
-    }
     if output.json {
         say(&to_json(comparisons)?);
     } else {
-        for comparison in comparisons {
-            print_comparison(comparison);
+        comparisons.iter().for_each(print_comparison);
+    }
+    if let Some(dir) = &output.out {
+        if let Some(trouble) = write_or_keep(dir, |dir| write_files(dir, name, comparisons))?.trouble {
+            return Err(trouble);
         }
-        if let Some(dir) = &output.out {
+        if !output.json {
             say(&format!("Written: {}/{name}.json, {name}.md, {name}.xml", dir.display()));
         }
     }

@@ -69,13 +69,16 @@ fn serve(stream: TcpStream, answer: fn(&Value) -> Value) {
 }
 
 fn run_with(url: &str, more: &str) -> Answer {
-    let folder = Folder::new();
+    run_in(&Folder::new(), url, more)
+}
+
+fn run_in(folder: &Folder, url: &str, more: &str) -> Answer {
     let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}")));
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n- urlPrefix: {url}\n  filterVerb: filter\n  nodeCacheCapable: true\n{more}"
     );
     folder.file("scheduler.yaml", text);
-    schedlab_in(&folder, &["run", "--config", &file, "--scheduler-config", "scheduler.yaml", "--repeat", "1"])
+    schedlab_in(folder, &["run", "--config", &file, "--scheduler-config", "scheduler.yaml", "--repeat", "1"])
 }
 
 #[test]
@@ -103,7 +106,17 @@ fn nodes_that_an_extender_refuses_are_out() {
 #[test]
 fn an_ignorable_extender_that_is_down_is_left_out() {
     let address = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
-    run_with(&format!("http://{address}/s"), "  ignorable: true\n").ends_with(0).says("6/6");
+    let url = format!("http://{address}/s");
+    let folder = Folder::new();
+    run_in(&folder, &url, "  ignorable: true\n").ends_with(0).says("6/6").says(&format!(
+        "extender {url}: 6 of 6 calls failed and were ignored; the last failure: extender at URL"
+    ));
+    let result: Value = serde_json::from_str(&folder.read("schedlab-report/result.json")).expect("JSON");
+    let calls = &result["workloads"][0]["extenders"][0];
+    assert_eq!((&calls["url"], &calls["ignorable"]), (&json!(url), &json!(true)));
+    assert_eq!((&calls["calls"], &calls["failures"]), (&json!(6), &json!(6)));
+    assert!(calls["last_failure"].as_str().is_some_and(|text| text.contains(&url)), "{calls}");
+    assert!(folder.read("schedlab-report/report.html").contains("6 of 6 calls failed and were ignored"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_core::framework::extend::{Extender, ExtenderError, FilterAnswer, Verb, Victims};
@@ -12,6 +13,7 @@ use schedlab_core::input::PodInput;
 use serde_json::Value;
 
 use super::objects::Objects;
+use super::redirect::{self, Next, REQUESTS_MAX};
 use super::wire::{self, AskedNodes};
 
 /// How calls of an extender went.
@@ -31,6 +33,8 @@ pub struct HttpExtender {
     config: ExtenderConfig,
     objects: Arc<Objects>,
     agent: ureq::Agent,
+    /// For a call, all its redirects included.
+    timeout: Duration,
     calls: AtomicU64,
     failures: AtomicU64,
     last_failure: Mutex<Option<String>>,
@@ -43,6 +47,8 @@ impl HttpExtender {
         let agent = ureq::Agent::config_builder()
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
+            // Followed here: the client does not send a body again.
+            .max_redirects(0)
             .proxy(None)
             .build()
             .into();
@@ -50,6 +56,7 @@ impl HttpExtender {
             config,
             objects,
             agent,
+            timeout,
             calls: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             last_failure: Mutex::new(None),
@@ -79,10 +86,14 @@ impl HttpExtender {
     fn noted<T>(&self, result: Result<T, ExtenderError>) -> Result<T, ExtenderError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = &result {
-            self.failures.fetch_add(1, Ordering::Relaxed);
-            *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            self.note_failure(error);
         }
         result
+    }
+
+    fn note_failure(&self, error: &ExtenderError) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
     }
 
     fn url(&self, verb: Verb) -> String {
@@ -95,15 +106,9 @@ impl HttpExtender {
         body: &Value,
         read: impl FnOnce(&Value) -> Result<T, String>,
     ) -> Result<T, ExtenderError> {
-        let url = self.url(verb);
+        let (url, mut response) = self.call(self.url(verb), &body.to_string())?;
         let unreachable =
             |error: ureq::Error| ExtenderError::Unreachable { url: url.clone(), why: error.to_string() };
-        let mut response = self
-            .agent
-            .post(&url)
-            .header("Content-Type", "application/json")
-            .send(body.to_string())
-            .map_err(unreachable)?;
         let code = response.status().as_u16();
         if code != 200 {
             return Err(ExtenderError::Status { verb: self.verb(verb).to_owned(), url, code });
@@ -117,6 +122,38 @@ impl HttpExtender {
             .ok_or_else(|| garbage("it is empty".to_owned()))?
             .map_err(|error| garbage(format!("not JSON: {error}: {}", excerpt(&text))))?;
         read(&value).map_err(garbage)
+    }
+
+    /// The answer to a POST, and the URL it came from: redirects are followed.
+    fn call(
+        &self,
+        first: String,
+        body: &str,
+    ) -> Result<(String, ureq::http::Response<ureq::Body>), ExtenderError> {
+        let deadline = Instant::now() + self.timeout;
+        let (mut url, mut has_body) = (first.clone(), true);
+        for _ in 0..REQUESTS_MAX {
+            let unreachable = |why: String| ExtenderError::Unreachable { url: url.clone(), why };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(unreachable("timeout: global".to_owned()));
+            }
+            let answer = if has_body {
+                let request = self.agent.post(&url).header("Content-Type", "application/json");
+                request.config().timeout_global(Some(left)).build().send(body)
+            } else {
+                self.agent.get(&url).config().timeout_global(Some(left)).build().call()
+            };
+            let answer = answer.map_err(|error| unreachable(error.to_string()))?;
+            let location = answer.headers().get("location").and_then(|value| value.to_str().ok());
+            match redirect::next(&url, answer.status().as_u16(), location).map_err(unreachable)? {
+                Next::Done => return Ok((url, answer)),
+                Next::Get(there) => (url, has_body) = (there, false),
+                Next::SameAgain(there) => url = there,
+            }
+        }
+        let why = format!("stopped after {REQUESTS_MAX} redirects");
+        Err(ExtenderError::Unreachable { url: first, why })
     }
 
     fn pod(&self, uid: PodUid) -> Result<Pod, ExtenderError> {
@@ -211,6 +248,10 @@ impl Extender for HttpExtender {
             }
         };
         self.noted(ask())
+    }
+
+    fn answer_refused(&self, why: &ExtenderError) {
+        self.note_failure(why);
     }
 }
 

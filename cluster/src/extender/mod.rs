@@ -18,6 +18,7 @@
 
 mod http;
 mod objects;
+mod redirect;
 mod wire;
 
 use std::sync::Arc;

@@ -142,6 +142,10 @@ impl<B: BindRecorder> Binder<B> {
     /// Performs every batch as it comes.
     pub(super) fn run(mut self) -> B {
         while let Ok(batch) = self.batches.recv() {
+            // Each call of an extender may take as long as its deadline.
+            if self.shared.halt.load(Ordering::Acquire) {
+                break;
+            }
             self.perform(&batch);
         }
         self.recorder

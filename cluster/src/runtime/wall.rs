@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 use schedlab_core::binding::{CallCounts, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
@@ -25,8 +25,18 @@ use crate::link::LinkSettings;
 const STEPS_PER_ROUND: usize = 128;
 /// Batches on the way to the binder; a slower API makes the scheduler wait here.
 const BATCHES_MAX: usize = 256;
+/// A round of slow cycles ends after this time: what they decided must not wait for all the others.
+const ROUND_MAX_NS: u64 = 10_000_000;
+/// Cycles between two looks whether the round is over: one look costs several percent of a cached cycle.
+const STEPS_PER_LOOK: usize = 16;
 /// How long an idle thread sleeps before it looks for commands again.
 const IDLE_WAIT: Duration = Duration::from_millis(2);
+/// Between two looks whether an answer is still waited for.
+const ANSWER_LOOK: Duration = Duration::from_millis(20);
+/// A reading that takes longer than this is given up.
+const STATUS_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Between two looks whether a thread has ended.
+const END_LOOK: Duration = Duration::from_micros(200);
 
 /// How a runtime runs.
 #[derive(Clone, Copy, Debug)]
@@ -100,13 +110,35 @@ impl Changer {
         &self,
         change: impl FnOnce(&mut Scheduler, u64) -> R + Send + 'static,
     ) -> Option<R> {
+        self.change_while(&|| true, change)
+    }
+
+    /// The same, and `None` as well when the answer is not waited for any longer: a cycle may be as
+    /// long as an extender is silent.
+    pub fn change_while<R: Send + 'static>(
+        &self,
+        waits: &dyn Fn() -> bool,
+        change: impl FnOnce(&mut Scheduler, u64) -> R + Send + 'static,
+    ) -> Option<R> {
         let (reply, answer) = bounded(1);
         let change: Change = Box::new(move |scheduler, now_ns| {
             // Whoever asked may have stopped waiting.
             let _ = reply.send(change(scheduler, now_ns));
         });
         self.commands.send(Command::Change(change)).ok()?;
-        answer.recv().ok()
+        receive_while(&answer, waits)
+    }
+}
+
+/// The answer; `None` when nobody will send one, or it is not waited for any longer.
+fn receive_while<R>(answer: &Receiver<R>, waits: &dyn Fn() -> bool) -> Option<R> {
+    loop {
+        match answer.recv_timeout(ANSWER_LOOK) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) if !waits() => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
     }
 }
 
@@ -114,6 +146,10 @@ impl Changer {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     stop: AtomicBool,
+    /// No attempt is begun any more.
+    pub(super) halt: AtomicBool,
+    /// The scheduler thread has seen it.
+    has_halted: AtomicBool,
     /// The last resource version whose event the scheduler has handled.
     handled_version: AtomicU64,
     /// Calls handed to the binder and not yet answered.
@@ -122,6 +158,8 @@ pub(super) struct Shared {
     scheduler_thread: AtomicU32,
     /// The scheduler found nothing to do when it last looked.
     is_resting: AtomicBool,
+    /// How often the scheduler thread has gone round, also when it had nothing to do.
+    rounds: AtomicU64,
     attempts: AtomicU64,
     pub(super) failed_calls: AtomicU64,
     pub(super) calls: Arc<CallTotals>,
@@ -199,6 +237,8 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             recorder: cycles,
             spans: Vec::new(),
             cycles_begun_ns: 0,
+            round_begun_ns: 0,
+            round_has_failures: false,
         };
         let scheduler = std::thread::Builder::new()
             .name("scheduler".to_owned())
@@ -230,6 +270,13 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         self.shared.attempts.load(Ordering::Relaxed)
     }
 
+    /// How often the scheduler has gone round its loop, also with nothing to do: while that stays the
+    /// same, an attempt is under way.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.shared.rounds.load(Ordering::Relaxed)
+    }
+
     /// The operating system's number of the scheduler thread, for reading what it says of the
     /// thread; 0 until it runs, and where threads have no number.
     #[must_use]
@@ -243,12 +290,35 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         self.shared.failed_calls.load(Ordering::Relaxed)
     }
 
-    /// Asks the scheduler where it stands; `None` when it has ended.
+    /// Asks the scheduler where it stands; `None` when it has ended, or does not answer while it is
+    /// waited for.
     #[must_use]
-    pub fn status(&self) -> Option<Status> {
+    pub fn status_while(&self, waits: &dyn Fn() -> bool) -> Option<Status> {
         let (reply, answer) = bounded(1);
         self.commands.send(Command::Status(reply)).ok()?;
-        answer.recv_timeout(Duration::from_secs(10)).ok()
+        let asked = Instant::now();
+        receive_while(&answer, &|| asked.elapsed() < STATUS_WAIT_MAX && waits())
+    }
+
+    /// Asks the scheduler where it stands; `None` when it has ended, or does not answer.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.status_while(&|| true)
+    }
+
+    /// Lets the scheduler begin no more attempts. Whether the one under way ended within this time:
+    /// it may wait for an extender.
+    #[must_use]
+    pub fn halt(&self, at_most: Duration) -> bool {
+        self.shared.halt.store(true, Ordering::Release);
+        let end = Instant::now() + at_most;
+        while !self.shared.has_halted.load(Ordering::Acquire) && !self.has_died() {
+            if end <= Instant::now() {
+                return false;
+            }
+            std::thread::sleep(END_LOOK);
+        }
+        true
     }
 
     /// What lets others count the calls that were made, also when the runtime has ended.
@@ -265,7 +335,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
 
     /// Stops the threads and hands the recorders back.
     pub fn stop(mut self) -> Result<(C, B), RuntimeError> {
-        self.shared.stop.store(true, Ordering::Release);
+        self.begin_to_stop();
         let scheduler = self.scheduler.take().expect("stopped once");
         let (cycles, binds) = scheduler.join().map_err(|_| RuntimeError::Panicked("scheduler"))??;
         if let Some(binds) = binds {
@@ -275,6 +345,28 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let binder = self.binder.take().expect("calls go to a thread unless the scheduler performs them");
         let binds = binder.join().map_err(|_| RuntimeError::Panicked("binder"))?;
         Ok((cycles, binds))
+    }
+
+    /// Stops the threads, and leaves those behind that do not end while they are waited for: one that
+    /// waits for an extender ends when that call has its answer or its deadline, and does nothing more.
+    pub fn stop_while(self, waits: &dyn Fn() -> bool) -> Result<(), RuntimeError> {
+        self.begin_to_stop();
+        let has_ended = || {
+            self.scheduler.as_ref().is_none_or(JoinHandle::is_finished)
+                && self.binder.as_ref().is_none_or(JoinHandle::is_finished)
+        };
+        while !has_ended() {
+            if !waits() {
+                return Ok(());
+            }
+            std::thread::sleep(END_LOOK);
+        }
+        self.stop().map(|_| ())
+    }
+
+    fn begin_to_stop(&self) {
+        self.shared.halt.store(true, Ordering::Release);
+        self.shared.stop.store(true, Ordering::Release);
     }
 }
 
@@ -354,6 +446,9 @@ struct Driver<C, B> {
     spans: Vec<Span>,
     /// When the cycles began whose calls are sent next.
     cycles_begun_ns: u64,
+    round_begun_ns: u64,
+    /// A cycle of this round found no node.
+    round_has_failures: bool,
 }
 
 /// Starts the thread that writes events, if there can be any.
@@ -389,7 +484,14 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         self.shared.scheduler_thread.store(own_thread_number().unwrap_or(0), Ordering::Relaxed);
         self.tell_profiles();
         while !self.shared.stop.load(Ordering::Acquire) {
+            self.shared.rounds.fetch_add(1, Ordering::Relaxed);
             self.answer_commands();
+            if self.shared.halt.load(Ordering::Acquire) {
+                self.recorder.rests();
+                self.shared.has_halted.store(true, Ordering::Release);
+                self.watch.wait(IDLE_WAIT);
+                continue;
+            }
             events.clear();
             let event_count = self.watch.drain_into(&mut events)?;
             let answer_count = self.from_binder.len();
@@ -447,9 +549,14 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
     fn steps(&mut self, calls: &mut Vec<OutgoingCall>) {
         let mut attempts = 0;
         self.cycles_begun_ns = monotonic_ns();
+        self.round_begun_ns = self.cycles_begun_ns;
+        self.round_has_failures = false;
         self.recorder.round_begins();
         let may_block = matches!(self.blocking, Blocking::OwnCalls { .. });
-        for _ in 0..STEPS_PER_ROUND {
+        for step in 0..STEPS_PER_ROUND {
+            if self.shared.halt.load(Ordering::Relaxed) || self.is_round_over(step) {
+                break;
+            }
             if may_block {
                 self.send_all(calls);
                 if self.blocking.is_waiting() {
@@ -464,6 +571,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                 }
                 Step::Failed { pod } => (pod, CycleOutcome::Failed),
             };
+            self.round_has_failures |= !matches!(outcome, CycleOutcome::Assumed { .. });
             attempts += 1;
             let scheduler = &self.scheduler;
             self.recorder.cycle_ended(outcome, || CyclePod {
@@ -472,6 +580,14 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             });
         }
         self.shared.attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
+    /// Whether the cycles of this round have taken long enough. Every cycle is looked at where they may
+    /// be slow: beside extenders, and from the first on that found no node.
+    fn is_round_over(&self, step: usize) -> bool {
+        let is_slow = self.round_has_failures || !self.scheduler.extenders().is_empty();
+        (is_slow || step % STEPS_PER_LOOK == STEPS_PER_LOOK - 1)
+            && ROUND_MAX_NS < monotonic_ns().saturating_sub(self.round_begun_ns)
     }
 
     /// Sends the calls that came up.

@@ -166,6 +166,9 @@ pub trait Extender: fmt::Debug + Send + Sync {
 
     /// Binds the pod in the scheduler's place.
     fn bind(&self, pod: PodUid, node: &str) -> Result<(), ExtenderError>;
+
+    /// An answer of it was well formed and is of no use all the same: who counts failures counts it.
+    fn answer_refused(&self, _why: &ExtenderError) {}
 }
 
 /// The extenders of a scheduler, in the order they are asked.
@@ -199,7 +202,8 @@ pub(crate) fn filter_rows(
         let names = names_of(world, rows);
         let places: FxHashMap<&str, usize> = names.iter().enumerate().map(|(at, &name)| (name, at)).collect();
         let answer = extender.filter(uid, &names).and_then(|answer| {
-            let kept = places_of(extender.as_ref(), &answer.kept, &places)?;
+            let kept = places_of(extender.as_ref(), &answer.kept, &places)
+                .inspect_err(|error| extender.answer_refused(error))?;
             Ok((answer, kept))
         });
         let (answer, kept) = match answer {
@@ -292,8 +296,9 @@ pub fn agree_on_victims(
         if !extender.does(Verb::Preempt) || !extender.is_interested(pod) {
             continue;
         }
-        let answer =
-            extender.preempt(uid, &candidates).and_then(|answer| existing(extender.as_ref(), world, answer));
+        let answer = extender.preempt(uid, &candidates).and_then(|answer| {
+            existing(extender.as_ref(), world, answer).inspect_err(|error| extender.answer_refused(error))
+        });
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(_) if extender.is_ignorable() => continue,

@@ -22,7 +22,20 @@ pub struct JunitError(#[from] quick_junit::SerializeError);
 fn suite(comparison: &Comparison) -> TestSuite {
     let mut suite = TestSuite::new(comparison.title.as_str());
     suite.add_test_cases(comparison.rows.iter().filter(|row| row.is_judged()).map(case));
+    suite.add_test_cases(comparison.unmatched.iter().map(|name| skipped(name, "one side only")));
+    // What keeps the whole open although every row passes: missing workloads, an interrupted run.
+    let passes = |row: &&Row| matches!(row.verdict, Verdict::Better | Verdict::Unchanged);
+    let judged = comparison.rows.iter().filter(|row| row.is_judged());
+    if comparison.verdict == Verdict::Inconclusive && judged.clone().all(|row| passes(&row)) {
+        suite.add_test_case(skipped("the whole comparison", &comparison.notes.join("; ")));
+    }
     suite
+}
+
+fn skipped(name: &str, why: &str) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(why);
+    TestCase::new(name, status)
 }
 
 fn case(row: &Row) -> TestCase {

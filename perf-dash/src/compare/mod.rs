@@ -77,6 +77,16 @@ impl Comparison {
         }
     }
 
+    /// The same, of a measurement that was interrupted: what is missing may be what got worse.
+    #[must_use]
+    pub fn cut_short(mut self) -> Comparison {
+        if self.verdict != Verdict::Worse {
+            self.verdict = Verdict::Inconclusive;
+        }
+        self.notes.insert(0, "PARTIAL: it was interrupted; runs or workloads are missing".to_owned());
+        self
+    }
+
     /// The geometric mean of the ratios of one metric, over all workloads that have one.
     #[must_use]
     pub fn geomean(&self, metric: &str) -> Option<f64> {

@@ -64,19 +64,19 @@ pub fn compare_sides(base: &Side, head: &Side, fences: &Fences, missing: Missing
     unmatched.extend(head_only.map(|key| format!("{} (head only)", name(key))));
     let is_same = is_identical(base, head);
     if is_same {
-        rows = rows.into_iter().map(Row::identical).collect();
+        // What is not comparable with another is no whole measurement of its own, either.
+        let same = |row: Row| if row.note.is_some() { row } else { row.identical() };
+        rows = rows.into_iter().map(same).collect();
     }
     let mut comparison = Comparison::new("schedlab compare", &base.name, &head.name, rows);
     let mut open = Vec::new();
     if missing == Missing::Open && !unmatched.is_empty() {
         open.push(format!("{} workload(s) are on one side only", unmatched.len()));
     }
-    if !is_same {
-        open.extend([("base", base), ("head", head)].into_iter().filter_map(|(which, side)| {
-            let partial = side.records.iter().filter(|record| record.partial).count();
-            (0 < partial).then(|| format!("{partial} run(s) of {which} were interrupted"))
-        }));
-    }
+    open.extend([("base", base), ("head", head)].into_iter().filter_map(|(which, side)| {
+        let partial = side.records.iter().filter(|record| record.partial).count();
+        (0 < partial).then(|| format!("{partial} run(s) of {which} were interrupted"))
+    }));
     if !open.is_empty() && comparison.verdict != Verdict::Worse {
         comparison.verdict = Verdict::Inconclusive;
         comparison.notes.push(format!("inconclusive as a whole: {}", open.join("; ")));

@@ -63,6 +63,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         slo: Vec::new(),
         threshold: None,
         execution: None,
+        extenders: Vec::new(),
         repeats: Repeats::from_runs(runs),
         change: None,
         content: None,
@@ -185,7 +186,7 @@ fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
     assert!(text.contains("| T/Bad | throughput (pods/s) | "), "{text}");
     let xml = junit(std::slice::from_ref(&comparison)).unwrap();
     let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
-    assert_eq!((read.tests, read.failures), (2, 1), "{xml}");
+    assert_eq!((read.tests, read.failures), (4, 1), "two rows, and two that one side lacks: {xml}");
     assert!(xml.contains("type=\"regression\""), "{xml}");
 }
 
@@ -330,6 +331,43 @@ fn an_interrupted_run_keeps_the_whole_from_unchanged() {
             format!("inconclusive as a whole: 1 run(s) of {which} were interrupted")
         );
     }
+}
+
+#[test]
+fn partial_run_against_its_own_copy_is_not_unchanged() {
+    let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &rates(1, 1000.0, 12))]);
+    measured.partial = true;
+    measured.workloads[0].status = Status::Partial;
+    let comparison = compared(&side_of("a", &measured), &side_of("b", &measured));
+    assert_eq!(comparison.verdict, Verdict::Inconclusive);
+    assert!(comparison.rows.iter().filter(|row| row.counts()).all(|row| row.verdict != Verdict::Unchanged));
+}
+
+#[test]
+fn workload_missing_from_head_is_skipped_in_junit() {
+    let base = side("a", vec![workload("T/W", &rates(1, 1000.0, 12)), workload("T/X", &rates(1, 10.0, 12))]);
+    let head = side("b", vec![workload("T/W", &rates(2, 1000.0, 12))]);
+    let text = junit(&[compared(&base, &head)]).unwrap();
+    assert!(text.contains("name=\"T/X (base only)\""), "{text}");
+    assert!(text.contains("name=\"the whole comparison\""), "{text}");
+    assert!(text.contains("skipped=\"2\""), "{text}");
+    let whole = junit(&[compared(&base, &base)]).unwrap();
+    assert!(whole.contains("skipped=\"0\""), "{whole}");
+}
+
+#[test]
+fn interrupted_measurement_is_inconclusive_unless_worse() {
+    let with = |verdict| {
+        let comparison = compared(
+            &side("a", vec![workload("T/W", &rates(1, 1000.0, 12))]),
+            &side("b", vec![workload("T/W", &rates(2, 1000.0, 12))]),
+        );
+        Comparison { verdict, ..comparison }.cut_short()
+    };
+    assert_eq!(with(Verdict::Unchanged).verdict, Verdict::Inconclusive);
+    assert_eq!(with(Verdict::Better).verdict, Verdict::Inconclusive);
+    assert_eq!(with(Verdict::Worse).verdict, Verdict::Worse);
+    assert!(with(Verdict::Worse).notes[0].starts_with("PARTIAL"));
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! sessions measured says nothing about this one, so it is part of the line and must match.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use schedlab_workloads::files::Appended;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::Fence;
@@ -55,11 +55,8 @@ pub fn append_noise(path: &Path, records: &[NoiseRecord]) -> Result<(), NoiseErr
         text.push_str(&serde_json::to_string(record).map_err(|error| failed(error.into()))?);
         text.push('\n');
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)
+    let appended = Appended::open(path).and_then(|mut file| file.append(text.as_bytes()));
+    appended.map_err(|error| NoiseError { path: error.path, cause: error.cause })
 }
 
 /// The fence of every kernel that was measured often enough; none without a file. Lines that are

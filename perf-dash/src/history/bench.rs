@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use schedlab_workloads::results::{LatencySummary, Machine, RunLatency, Stage, Throughput};
+use schedlab_workloads::results::{LatencySummary, Machine, RunLatency, Stage, Status, Throughput};
 
 use super::import::{
     ImportError, ImportFacts, THROUGHPUT, Writer, empty_point, latency, micros_of, stage_of,
@@ -30,10 +30,11 @@ pub fn read_bench_text(path: &Path, facts: &ImportFacts) -> Result<Record, Impor
     let results = results(&text);
     let processors = common_suffix(&results);
     let mut runs: BTreeMap<(String, String), Vec<Values>> = BTreeMap::new();
+    let is_partial = results.iter().any(|result| result.facts.partial == "true");
     let (mut seen, mut first) = (0, None);
     for result in results {
         seen += 1;
-        let values = values(&result.fields);
+        let values = Values { status: result.facts.status(), ..values(&result.fields) };
         if values.average_pods_per_s.is_some_and(|rate| 0.0 < rate) {
             let name = processors.map_or(result.name, |count| without_suffix(result.name, count));
             runs.entry((name.to_owned(), result.facts.suite())).or_default().push(values);
@@ -61,7 +62,7 @@ pub fn read_bench_text(path: &Path, facts: &ImportFacts) -> Result<Record, Impor
         machine: facts.machine.clone().or(Some(machine)),
         settings: None,
         coverage: writer.coverage,
-        partial: false,
+        partial: is_partial,
         points: runs.iter().map(|((name, suite), runs)| point(name, suite, runs)).collect(),
         instructions: BTreeMap::new(),
         profiles: Vec::new(),
@@ -82,9 +83,18 @@ struct Facts {
     pkg: String,
     cpu: String,
     coverage: String,
+    /// `true` when schedlab's run was cut short.
+    partial: String,
+    /// How schedlab's workload ended, unless it completed.
+    status: String,
 }
 
 impl Facts {
+    /// Files of other programs have no such line, or mean something else by it.
+    fn status(&self) -> Status {
+        Status::of_label(&self.status).unwrap_or(Status::Completed)
+    }
+
     /// The package's last folder: upstream has one a topic.
     fn suite(&self) -> String {
         let last = self.pkg.rsplit('/').next().unwrap_or_default();
@@ -119,6 +129,8 @@ fn results(text: &str) -> Vec<BenchResult<'_>> {
                 "pkg" => Some(&mut facts.pkg),
                 "cpu" => Some(&mut facts.cpu),
                 "covers" => Some(&mut facts.coverage),
+                "partial" => Some(&mut facts.partial),
+                "status" => Some(&mut facts.status),
                 _ => None,
             };
             if let Some(slot) = slot {
@@ -171,8 +183,8 @@ fn without_suffix(name: &str, count: u32) -> &str {
 }
 
 /// What one line says.
-#[derive(Default)]
 struct Values {
+    status: Status,
     average_pods_per_s: Option<f64>,
     latency_us: BTreeMap<Stage, LatencySummary>,
 }
@@ -184,7 +196,8 @@ fn values(fields: &[(f64, &str)]) -> Values {
             by_metric.entry(metric).or_default().insert(bucket, value);
         }
     }
-    let mut values = Values::default();
+    let mut values =
+        Values { status: Status::Completed, average_pods_per_s: None, latency_us: BTreeMap::new() };
     for (metric, buckets) in by_metric {
         if metric == THROUGHPUT {
             values.average_pods_per_s = buckets.get("Average").copied();
@@ -212,6 +225,8 @@ fn stage_of_unit(metric: &str) -> Option<(Stage, f64)> {
 fn point(name: &str, suite: &str, runs: &[Values]) -> Point {
     let rates: Vec<f64> = runs.iter().filter_map(|run| run.average_pods_per_s).collect();
     let mut point = empty_point(name, suite);
+    let cut_short = runs.iter().map(|run| run.status).find(|&status| status != Status::Completed);
+    point.status = cut_short.unwrap_or(Status::Completed);
     point.throughput = Throughput::of_runs(&rates);
     let stages = runs.iter().flat_map(|run| run.latency_us.keys()).copied();
     for stage in stages.collect::<BTreeSet<_>>() {

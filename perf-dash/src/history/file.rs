@@ -1,13 +1,14 @@
 //! The file: appending under a lock, reading past damage.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use rustc_hash::FxHashMap;
+use schedlab_workloads::files::{Appended, FileError};
 use schedlab_workloads::results::is_file_name;
 
 use super::model::{ProfileSummary, Record, SCHEMA};
@@ -41,6 +42,9 @@ pub enum HistoryError {
         /// The system's answer.
         cause: io::Error,
     },
+    /// The history could not be written.
+    #[error(transparent)]
+    Write(#[from] FileError),
     /// Not a history.
     #[error("{}: not a schedlab history: it does not begin with {:?}", path.display(), String::from_utf8_lossy(HEADER))]
     NotAHistory {
@@ -81,32 +85,12 @@ pub struct History {
 
 /// Appends a record, creating directory and file when missing. Waits while another process writes.
 pub fn append(dir: &Path, record: &Record) -> Result<(), HistoryError> {
-    fs::create_dir_all(dir).map_err(failed(dir, "cannot create the directory"))?;
     let path = dir.join(FILE_NAME);
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(&path)
-        .map_err(failed(&path, "cannot open the history for writing"))?;
-    file.lock().map_err(failed(&path, "cannot lock the history"))?;
-    let length = file.metadata().map_err(failed(&path, "cannot read the size"))?.len();
-    let mut bytes = Vec::new();
-    if length == 0 {
-        bytes.extend(HEADER);
-    } else {
-        check_header(&mut file, &path)?;
-    }
+    let mut file = Appended::open(&path)?;
+    let there = check_header(file.file(), &path)?;
+    let mut bytes = HEADER[there..].to_vec();
     bytes.extend(framed(record)?);
-    let written = file.write_all(&bytes).and_then(|()| file.sync_data());
-    // A disk that filled up halfway leaves a torn record, which readers pass over; taking it back
-    // is only tidier, so a failure to do so is not reported on top.
-    if let Err(cause) = written {
-        let _ = file.set_len(length);
-        return Err(failed(&path, "cannot append to the history")(cause));
-    }
-    Ok(())
+    Ok(file.append(&bytes)?)
 }
 
 /// Reads all records that are whole.
@@ -122,6 +106,9 @@ pub fn read(dir: &Path) -> Result<History, HistoryError> {
 
 /// Reads the bytes of a history; `path` is for messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<History, HistoryError> {
+    if bytes.len() < HEADER.len() && HEADER.starts_with(bytes) {
+        return Ok(History::default());
+    }
     if !bytes.starts_with(HEADER) {
         return Err(HistoryError::NotAHistory { path: path.to_owned() });
     }
@@ -157,16 +144,15 @@ fn failed(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> HistoryE
     move |cause| HistoryError::Io { path, what, cause }
 }
 
-fn check_header(file: &mut File, path: &Path) -> Result<(), HistoryError> {
-    let mut header = [0; HEADER.len()];
-    match file.read_exact(&mut header) {
-        Ok(()) if header == *HEADER => Ok(()),
-        Ok(()) => Err(HistoryError::NotAHistory { path: path.to_owned() }),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Err(HistoryError::NotAHistory { path: path.to_owned() })
-        }
-        Err(error) => Err(failed(path, "cannot read the history")(error)),
+/// How much of the header is there: a crash may have come in its middle.
+fn check_header(file: &mut File, path: &Path) -> Result<usize, HistoryError> {
+    let mut header = Vec::with_capacity(HEADER.len());
+    let read = file.take(HEADER.len() as u64).read_to_end(&mut header);
+    read.map_err(failed(path, "cannot read the history"))?;
+    if HEADER.starts_with(&header) {
+        return Ok(header.len());
     }
+    Err(HistoryError::NotAHistory { path: path.to_owned() })
 }
 
 fn framed(record: &Record) -> Result<Vec<u8>, HistoryError> {

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use schedlab_workloads::results::{
-    DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, LatencySummary, Machine, Memory, Pods, Stage,
-    Status, Throughput, Windows,
+    DATASET_COVERAGE, DATASET_PARTIAL, DATASET_REVISION, DataItem, DataItems, LatencySummary, Machine,
+    Memory, Pods, Stage, Status, Throughput, Windows, split_status,
 };
 
 use super::bench::{is_bench_text, read_bench_text};
@@ -80,7 +80,9 @@ pub fn read_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, Impor
     let mut points: BTreeMap<String, Point> = BTreeMap::new();
     for item in &items.data_items {
         let Some(name) = item.labels.get("Name") else { continue };
-        let point = points.entry(name.clone()).or_insert_with(|| empty_point(name, &suite));
+        let (name, status) = split_status(name);
+        let point =
+            points.entry(name.to_owned()).or_insert_with(|| Point { status, ..empty_point(name, &suite) });
         take(point, item);
     }
     let points: Vec<Point> = points.into_values().filter(|point| 0.0 < point.pods_per_s()).collect();
@@ -98,7 +100,7 @@ pub fn read_data_items(path: &Path, facts: &ImportFacts) -> Result<Record, Impor
         machine: facts.machine.clone(),
         settings: None,
         coverage: writer.coverage,
-        partial: false,
+        partial: items.labels.get(DATASET_PARTIAL).is_some_and(|value| value == "true"),
         points,
         instructions: BTreeMap::new(),
         profiles: Vec::new(),

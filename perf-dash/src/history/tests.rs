@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use schedlab_workloads::results::{Stage, write_data_items};
+use schedlab_workloads::files::faults::at_every_step;
+use schedlab_workloads::results::{Stage, Status, WorkloadResult, write_bench_text, write_data_items};
 
 use super::*;
 use crate::compare::tests::{run, workload};
@@ -64,6 +66,41 @@ fn a_torn_write_at_any_byte_costs_that_record_alone() {
         assert_eq!(rates(&history), [100.0, 300.0], "torn at byte {cut}");
         assert_eq!(history.warnings.len(), 1, "torn at byte {cut}");
         assert!(history.warnings[0].contains("not a whole record"), "{}", history.warnings[0]);
+    }
+}
+
+#[test]
+fn disk_fault_at_any_step_of_a_record_keeps_the_history() {
+    let folder = Folder::new();
+    append(&folder.0, &record(1, 100.0)).unwrap();
+    let one = fs::read(folder.file()).unwrap();
+    let act = || {
+        fs::write(folder.file(), &one).unwrap();
+        append(&folder.0, &record(2, 200.0))
+    };
+    let count = at_every_step(act, |case, _, result| {
+        let found = rates(&read(&folder.0).unwrap());
+        assert!(found == [100.0, 200.0] || (result.is_err() && found == [100.0]), "{case}: {found:?}");
+        if let Err(error) = result {
+            assert!(error.to_string().starts_with(&folder.0.display().to_string()), "{case}: {error}");
+        }
+        append(&folder.0, &record(3, 300.0)).unwrap();
+        let after = rates(&read(&folder.0).unwrap());
+        assert!(after.starts_with(&[100.0]) && after.ends_with(&[300.0]), "{case}: {after:?}");
+    });
+    assert!(20 < count, "{count} faults");
+}
+
+#[test]
+fn history_whose_header_is_torn_can_be_recorded_in() {
+    let folder = Folder::new();
+    append(&folder.0, &record(1, 100.0)).unwrap();
+    let whole = fs::read(folder.file()).unwrap();
+    for cut in 0..16 {
+        fs::write(folder.file(), &whole[..cut]).unwrap();
+        assert!(read(&folder.0).unwrap().records.is_empty(), "torn at byte {cut}");
+        append(&folder.0, &record(1, 100.0)).unwrap();
+        assert_eq!(fs::read(folder.file()).unwrap(), whole, "torn at byte {cut}");
     }
 }
 
@@ -135,6 +172,26 @@ fn our_perf_dash_json_is_imported_as_it_was_measured() {
     let end_to_end = &point.latency_us[&Stage::EndToEnd];
     assert!((end_to_end.p99 - 1800.0).abs() < 1e-6, "{end_to_end:?}");
     assert!(point.latency_us.contains_key(&Stage::Filter));
+}
+
+#[test]
+fn partial_run_is_imported_as_one_from_perf_dash_json_and_bench_text() {
+    let folder = Folder::new();
+    let cut_short = WorkloadResult { status: Status::Partial, ..workload("T/Cut", &[680.0]) };
+    let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/Whole", &[500.0]), cut_short]);
+    measured.partial = true;
+    let bench = folder.0.join("bench.txt");
+    write_bench_text(&bench, &measured).unwrap();
+    let items = write_data_items(&folder.0, &measured).unwrap().remove(0);
+    let facts = ImportFacts { started_at: Some(measured.started_at.clone()), ..ImportFacts::default() };
+    for file in [bench, items] {
+        let record = import_file(&file, &facts).unwrap();
+        assert!(record.partial, "{}", file.display());
+        let found: BTreeMap<&str, Status> =
+            record.points.iter().map(|point| (point.name.as_str(), point.status)).collect();
+        let wanted = BTreeMap::from([("T/Whole", Status::Completed), ("T/Cut", Status::Partial)]);
+        assert_eq!(found, wanted, "{}", file.display());
+    }
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn workload(name: &str) -> WorkloadResult {
         slo: Vec::new(),
         threshold: None,
         execution: None,
+        extenders: Vec::new(),
         repeats: None,
         change: None,
         content: None,

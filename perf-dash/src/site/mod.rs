@@ -25,9 +25,9 @@ mod parts;
 mod scaling;
 mod workload;
 
-use std::fs;
 use std::path::Path;
 
+use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::results::{ResultError, is_file_name};
 
 use crate::history::Record;
@@ -85,12 +85,7 @@ impl Writer<'_> {
     fn file(&self, name: &str, content: &[u8]) -> Result<(), ResultError> {
         // Names are made by `FileNames`; whoever forgets that writes nowhere.
         assert!(name.split('/').all(is_file_name), "{name:?} is no name of a file");
-        let path = self.out.join(name);
-        if let Some(parent) = path.parent() {
-            let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        fs::write(&path, content).map_err(|source| ResultError::Write { path, source })
+        Ok(files::write(&self.out.join(name), content, Durability::Rebuildable)?)
     }
 
     fn page(&mut self, name: &str, page: maud::Markup) -> Result<(), ResultError> {

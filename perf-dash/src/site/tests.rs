@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+
+use schedlab_workloads::files::faults::{Fault, at_every_step};
 
 use super::*;
 use crate::compare::tests::{run, workload};
@@ -52,6 +55,41 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn disk_fault_at_any_step_leaves_whole_pages() {
+    let records = records(2);
+    let (site, _) = Site::of("faults", &records[..1]);
+    let mut files = Vec::new();
+    collect(&site.0, &mut files);
+    let old: BTreeMap<PathBuf, Vec<u8>> =
+        files.iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect();
+    let new_site = Site::of("faults-new", &records).0;
+    let new = |file: &Path| fs::read(new_site.0.join(file.strip_prefix(&site.0).unwrap())).ok();
+    let act = || {
+        for (file, content) in &old {
+            fs::write(file, content).unwrap();
+        }
+        write_site(&site.0, &records, Audience::Anybody)
+    };
+    let count = at_every_step(act, |case, _, result| {
+        for (file, content) in &old {
+            let found = fs::read(file).unwrap();
+            assert!(found == *content || Some(&found) == new(file).as_ref(), "{case}: {}", file.display());
+        }
+        if let Err(error) = result {
+            assert!(error.to_string().starts_with(&site.0.display().to_string()), "{case}: {error}");
+        }
+    });
+    assert!(old.len() * Fault::ALL.len() < count, "{count} faults");
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() { collect(&path, files) } else { files.push(path) }
     }
 }
 

@@ -84,14 +84,17 @@ impl Executor<'_> {
         let before = self.pods_of(namespaces, labels);
         // Whatever is recorded from here on belongs to this part.
         let _ = self.meters.take();
+        let calls = self.cluster.call_counts();
+        let attempts = self.runtime.attempts();
+        let counts = self.live.counts_while(&self.waits()).unwrap_or_default();
         self.collecting = Some(Collecting {
             name: name.to_owned(),
             namespaces: namespaces.to_vec(),
             labels: labels.clone(),
             looks_at,
-            calls: self.cluster.call_counts(),
-            attempts: self.runtime.attempts(),
-            counts: self.live.counts().unwrap_or_default(),
+            calls,
+            attempts,
+            counts,
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
@@ -104,13 +107,17 @@ impl Executor<'_> {
     /// Ends measuring. `created` is how many pods were created in it, if that is known.
     pub(super) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
         let part = self.collecting.take().ok_or(OpError::NotCollecting)?;
+        let answers = self.halt_if_interrupted();
         let machine = self.machine_reading();
-        self.rest_shortly();
+        if answers {
+            self.rest_shortly();
+        }
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
         self.meters.switch.turn_off();
         let mut readings = self.meters.take();
-        readings.series.merge(&self.live.counts().unwrap_or_default().since(&part.counts));
+        let counts = answers.then(|| self.live.counts_while(&self.waits())).flatten();
+        readings.series.merge(&counts.unwrap_or_default().since(&part.counts));
         let rows = self.pods_of(&part.namespaces, &part.labels);
         let scheduled = match part.looks_at {
             LooksAt::All => count_bound(&rows).saturating_sub(part.scheduled),

@@ -9,7 +9,7 @@
 //! Upstream: scheduler_perf/executor.go. A wait that upstream ends by a timeout of ten minutes
 //! ends here as soon as the scheduler is at rest: nothing is left to try, so the pods that are
 //! missing will never be scheduled, and the diagnosis says why. Beside churn it ends when nothing
-//! was scheduled for a while.
+//! got anywhere for a while (`stagnation.rs`).
 
 mod any;
 mod background;
@@ -23,6 +23,7 @@ mod outcome;
 mod pods;
 mod prefix;
 mod scheduler;
+mod stagnation;
 mod steady;
 mod volumes;
 mod wait;
@@ -35,10 +36,12 @@ use std::time::Duration;
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::execution::{ExecutionManager, ExecutionSettings};
+use schedlab_cluster::extender::{ExtenderCounts, HttpExtender};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_cluster::{EmbeddedCluster, Reason};
 use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::framework::extend::Extender as _;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
@@ -48,10 +51,12 @@ use crate::gates::scheduler_gates;
 use crate::measure::{BindMeter, CycleMeter, Live, Meters};
 use crate::ops::{CreateNamespaces, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
+use crate::results::ExtenderCalls;
 
 use background::Background;
 use collect::Collecting;
 use scheduler::Setup;
+use wait::waits;
 
 pub use error::{ExecuteError, OpError};
 pub(crate) use objects::quote_quantities;
@@ -176,6 +181,7 @@ struct Executor<'a> {
     runtime: WallRuntime<CycleMeter, BindMeter>,
     /// Evicts pods that their nodes no longer suit, with the gate for it on.
     execution: Option<ExecutionManager>,
+    extenders: Vec<Arc<HttpExtender>>,
     live: Live,
     meters: Meters,
     control: Control<'a>,
@@ -209,7 +215,7 @@ impl<'a> Executor<'a> {
         } else {
             None
         };
-        let scheduler = scheduler::make(settings, setup, control.registry, &api)?;
+        let (scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let meters = Meters::default();
         let version = cluster.resource_version();
@@ -221,6 +227,7 @@ impl<'a> Executor<'a> {
             cluster,
             runtime,
             execution,
+            extenders,
             live,
             meters,
             control,
@@ -290,6 +297,9 @@ impl<'a> Executor<'a> {
 
     fn create_namespaces(&mut self, op: &CreateNamespaces) -> Result<Ending, error::OpError> {
         for name in op.names() {
+            if self.is_interrupted() {
+                return Ok(Ending::Interrupted);
+            }
             let mut object = match &op.template {
                 Some(template) => {
                     objects::other(template.render_json(&Default::default())?, template.path())?
@@ -322,14 +332,19 @@ impl<'a> Executor<'a> {
 
     fn finish(self, ending: Ending) -> Result<Outcome, ExecuteError> {
         self.rest_of_evictions();
-        let status = self.runtime.status();
+        let answers = self.halt_if_interrupted();
+        let status = answers.then(|| self.runtime.status_while(&self.waits())).flatten();
         let failed_calls = self.runtime.failed_calls();
-        self.control.progress.ends(&self.live);
-        self.runtime.stop()?;
+        if answers {
+            self.control.progress.ends(&self.live);
+        }
+        let waits = waits(self.control.interrupt);
+        self.runtime.stop_while(&waits)?;
         let execution = self.execution.map(ExecutionManager::stop).transpose()?;
         Ok(Outcome {
             ending,
             execution,
+            extenders: self.extenders.iter().map(|it| calls_of(it)).collect(),
             collected: self.collected,
             node_count: self.node_count,
             pod_count: self.cluster.pod_count() as u64,
@@ -340,4 +355,10 @@ impl<'a> Executor<'a> {
             gates: status.map(|status| status.gates).unwrap_or_default(),
         })
     }
+}
+
+fn calls_of(extender: &HttpExtender) -> ExtenderCalls {
+    let ExtenderCounts { calls, failures, last_failure } = extender.counts();
+    let (url, ignorable) = (extender.name().to_owned(), extender.is_ignorable());
+    ExtenderCalls { url, ignorable, calls, failures, last_failure }
 }

@@ -7,7 +7,7 @@ use schedlab_core::binding::CallCounts;
 use schedlab_core::scheduler::GateCounts;
 
 use crate::measure::Readings;
-use crate::results::Conditions;
+use crate::results::{Conditions, ExtenderCalls};
 
 /// How a workload ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Outcome {
     pub collected: Vec<Collected>,
     /// What the manager of running pods did, if there was one.
     pub execution: Option<ExecutionReport>,
+    /// How calls of extenders went.
+    pub extenders: Vec<ExtenderCalls>,
     /// Nodes at the end.
     pub node_count: u64,
     /// Pods at the end.

@@ -17,7 +17,7 @@ const PODS_PER_CALL: u32 = 256;
 impl Executor<'_> {
     pub(super) fn create_pods(&mut self, op: &CreatePods) -> Result<Ending, OpError> {
         self.ensure_namespace(&op.namespace)?;
-        let templates = Templates::prepare(self, op)?;
+        let Some(templates) = Templates::prepare(self, op)? else { return Ok(Ending::Interrupted) };
         if op.collect_metrics {
             self.start_collecting_pods(op)?;
         }
@@ -94,15 +94,19 @@ pub(super) struct OnePod {
 }
 
 impl Templates {
-    fn prepare(executor: &Executor<'_>, op: &CreatePods) -> Result<Templates, OpError> {
+    /// `None` when the run was interrupted meanwhile: a hundred thousand pods take seconds.
+    fn prepare(executor: &Executor<'_>, op: &CreatePods) -> Result<Option<Templates>, OpError> {
         let template = op.template.as_ref();
         let batches = template.is_some() && 2 <= op.signature_batch_size;
         let by_index = template.is_some_and(|template| template.depends_on_index());
         if !by_index && !batches && op.volumes.is_none() {
-            return Ok(Templates::One(pod_of(executor, op, 0)?));
+            return Ok(Some(Templates::One(pod_of(executor, op, 0)?)));
         }
         let mut pods: Vec<OnePod> = Vec::with_capacity(op.count as usize);
         for index in 0..op.count {
+            if executor.is_interrupted() {
+                return Ok(None);
+            }
             let volume = op.volumes.as_ref().map(|own| BoundVolume::new(own, &op.namespace, index));
             // Pods of a batch differ in nothing else.
             let is_like_last = !by_index && volume.is_none() && index % op.signature_batch_size != 0;
@@ -112,7 +116,7 @@ impl Templates {
             };
             pods.push(OnePod { template, volume: volume.transpose()? });
         }
-        Ok(Templates::Each(pods))
+        Ok(Some(Templates::Each(pods)))
     }
 }
 

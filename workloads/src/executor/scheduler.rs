@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schedlab_cluster::Api;
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::extender::{as_extenders, build_extenders};
+use schedlab_cluster::extender::{HttpExtender, as_extenders, build_extenders};
 use schedlab_cluster::runtime::Changer;
 use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
@@ -50,13 +50,13 @@ pub(super) struct Setup<'a> {
     pub(super) gates: FeatureGates,
 }
 
-/// A scheduler that has seen nothing yet. Its extenders read the cluster from `api`.
+/// A scheduler that has seen nothing yet, and its extenders, which read the cluster from `api`.
 pub(super) fn make(
     settings: RunSettings,
     setup: &Setup<'_>,
     registry: &Registry,
     api: &Arc<dyn Api>,
-) -> Result<Scheduler, ExecuteError> {
+) -> Result<(Scheduler, Vec<Arc<HttpExtender>>), ExecuteError> {
     let config = setup.config;
     let parallelism = settings.parallelism.or(config.map(|config| config.parallelism));
     let engine = EngineSettings {
@@ -86,12 +86,13 @@ pub(super) fn make(
     let mut scheduler = Scheduler::with_settings(world, profiles, engine, loop_settings)
         .expect("the gates were checked when they were read");
     scheduler.time_plugins(monotonic_ns);
+    let mut extenders = Vec::new();
     if let Some(config) = config {
-        let extenders = build_extenders(&config.extenders, api)
+        extenders = build_extenders(&config.extenders, api)
             .map_err(|error| ConfigError::Extenders { file: config.file.clone(), error })?;
         scheduler.set_extenders(as_extenders(&extenders));
     }
-    Ok(scheduler)
+    Ok((scheduler, extenders))
 }
 
 /// Where calls take time, as many are under way as upstream allows, bindings included, and the
@@ -187,7 +188,8 @@ impl<'a> Watcher<'a> {
         while !self.stop.load(Ordering::Acquire) {
             let (settings, registry) = (self.settings, self.control.registry.clone());
             let config = Arc::clone(&config);
-            let applied = self.changer.change(move |scheduler, now_ns| {
+            let is_wanted = || !self.stop.load(Ordering::Acquire);
+            let applied = self.changer.change_while(&is_wanted, move |scheduler, now_ns| {
                 if !scheduler.bindings().is_empty() {
                     return Ok(Applied::NotYet);
                 }

@@ -1,18 +1,21 @@
 //! Waiting: until pods are scheduled, until a time is over, or until it is clear that neither
 //! will happen.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, PodRow};
 use schedlab_cluster::execution::ExecutionManager;
+use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
 use super::Executor;
 use super::background::Activity;
 use super::error::OpError;
 use super::outcome::Ending;
+use super::stagnation::{Look, Reached, Stagnation};
 use crate::ops::{Barrier, Stage};
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
@@ -20,18 +23,31 @@ const POLL: Duration = Duration::from_micros(500);
 /// The scheduler must be found at rest this many times in a row, with nothing changed between,
 /// before a wait is given up.
 const REST_READINGS: u32 = 20;
-/// A wait is given up when nothing was scheduled for this long although the scheduler is not at
-/// rest: churn keeps it busy, or the same attempts fail again and again. Upstream's waits end
-/// after ten minutes, whatever happens.
+/// A wait is given up when nothing got anywhere for this long although the scheduler is not at rest.
+/// Upstream's waits end after ten minutes, whatever happens.
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 /// Churn that takes longer than this to come round is not waited for.
 const CYCLE_MAX: Duration = Duration::from_secs(60);
+/// How long an interrupted run waits for the attempt under way, each of the few times that it wants to
+/// know something of the scheduler; Ctrl-C ends a run within two seconds.
+const HALT_WAIT_MAX: Duration = Duration::from_millis(300);
 /// Looking may take this part of the time: listing pods holds the lock that the scheduler wants.
 const LOOKING_SHARE: u32 = 4;
 
 impl Executor<'_> {
     pub(super) fn is_interrupted(&self) -> bool {
         self.control.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// An interrupted run begins no more attempts. Whether the scheduler answers: it may be inside a
+    /// call of an extender, whose deadline is not waited for.
+    pub(super) fn halt_if_interrupted(&self) -> bool {
+        !self.is_interrupted() || self.runtime.halt(HALT_WAIT_MAX)
+    }
+
+    /// Whether an answer of the scheduler is still waited for: from an interruption on only shortly.
+    pub(super) fn waits(&self) -> impl Fn() -> bool {
+        waits(self.control.interrupt)
     }
 
     pub(super) fn sleep(&self, duration: Duration) -> Ending {
@@ -114,7 +130,9 @@ impl Executor<'_> {
         mut count: impl FnMut() -> Result<u64, OpError>,
     ) -> Result<Ending, OpError> {
         let mut rested = Rested::default();
-        let (mut most, mut progressed) = (0, Instant::now());
+        let mut stagnation = Stagnation::new(Instant::now());
+        // Pods share their conditions, so each distinct list is looked at once.
+        let mut tried: BTreeMap<ConditionSetId, bool> = BTreeMap::new();
         loop {
             let look = Instant::now();
             let done = count()?;
@@ -132,8 +150,9 @@ impl Executor<'_> {
                 return Err(error);
             }
             let activity = self.background.activity();
-            if most < done || activity == Activity::Passing {
-                (most, progressed) = (done.max(most), look);
+            stagnation.done(done, look);
+            if activity == Activity::Passing {
+                stagnation.progressed(look);
             }
             let version = self.cluster.resource_version();
             let is_at_rest = activity == Activity::None
@@ -145,12 +164,26 @@ impl Executor<'_> {
                 return Ok(Ending::Stuck(self.diagnosis(&missing, &format!("and never will be: {why}"))));
             }
             let patience = patience(self.backoff_max, activity);
-            if patience < progressed.elapsed() {
-                let why = format!("and none of them was for {} s", patience.as_secs());
+            let seen = Look { now: look, patience, rounds: self.runtime.rounds() };
+            if stagnation.is_hopeless(seen, || self.how_far_pods_are(&mut tried)) {
+                let seconds = patience.as_secs();
+                let why =
+                    format!("and for {seconds} s no pod was scheduled, evicted or tried for the first time");
                 return Ok(Ending::Stuck(self.diagnosis(&missing, &why)));
             }
             std::thread::sleep(POLL.max(look.elapsed() * LOOKING_SHARE));
         }
+    }
+
+    fn how_far_pods_are(&self, tried: &mut BTreeMap<ConditionSetId, bool>) -> Vec<(PodUid, Reached)> {
+        let mut reached = |row: &PodRow| match row.node {
+            Some(_) => Reached::Node,
+            None if *tried.entry(row.conditions).or_insert_with(|| self.has_been_tried(row.conditions)) => {
+                Reached::Tried
+            }
+            None => Reached::Created,
+        };
+        self.cluster.pods_now(PodFilter::default()).iter().map(|row| (row.uid, reached(row))).collect()
     }
 
     /// Gives the threads a moment to hand in what they recorded, and no more than that: beside
@@ -184,7 +217,7 @@ impl Executor<'_> {
             Stage::Attempted => "tried by the scheduler",
         };
         let mut text = format!("{count} of {wanted} pods of namespace {namespace:?} are not {what} {why}");
-        let Some(status) = self.runtime.status() else { return text };
+        let Some(status) = self.runtime.status_while(&self.waits()) else { return text };
         for (reason, count) in &status.waiting {
             text.push_str(&format!("\n  {count} pod(s) wait: {reason}"));
         }
@@ -193,6 +226,19 @@ impl Executor<'_> {
             text.push_str(&format!("\n  {count} pod(s) name another scheduler in spec.schedulerName"));
         }
         text
+    }
+}
+
+/// See [`Executor::waits`].
+pub(super) fn waits(interrupt: &AtomicBool) -> impl Fn() -> bool {
+    let interrupted: Cell<Option<Instant>> = Cell::new(None);
+    move || {
+        if !interrupt.load(Ordering::Relaxed) {
+            return true;
+        }
+        let since = interrupted.get().unwrap_or_else(Instant::now);
+        interrupted.set(Some(since));
+        since.elapsed() < HALT_WAIT_MAX
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can be read of a scheduler while it runs: the numbers its operators watch.
 
+use std::time::{Duration, Instant};
+
 use schedlab_cluster::api::{EventKind, WatchEvent, WatchedObject};
 use schedlab_cluster::runtime::record::CallKind;
 use schedlab_cluster::runtime::{CallsView, Changer};
@@ -9,6 +11,9 @@ use schedlab_core::scheduler::{Doubling, Scheduler};
 use super::durations::AttemptEnd;
 use super::meter::MetersView;
 use crate::metrics::{Series, Spread, table};
+
+/// A cycle that waits for an extender may take longer than anybody who reads along.
+const READ_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Lets others read a scheduler while it runs. A reading costs the scheduler one command between two
 /// rounds; without readers it costs nothing.
@@ -35,10 +40,17 @@ impl Live {
     }
 
     /// Reads what is counted since the scheduler began, and how things stand; `None` when it has
-    /// ended.
+    /// ended, or is inside a cycle that takes longer than a reader waits.
     #[must_use]
     pub fn counts(&self) -> Option<Series> {
-        let mut series = self.changer.change(|scheduler, _| counts_of(scheduler))?;
+        let asked = Instant::now();
+        self.counts_while(&|| asked.elapsed() < READ_WAIT_MAX)
+    }
+
+    /// The same, and `None` as well when the scheduler does not answer while it is waited for.
+    #[must_use]
+    pub fn counts_while(&self, waits: &dyn Fn() -> bool) -> Option<Series> {
+        let mut series = self.changer.change_while(waits, |scheduler, _| counts_of(scheduler))?;
         for (kind, end, count) in self.calls.totals() {
             series.count(&table::API_CALLS, &[kind.label(), end.label()], count);
         }

@@ -13,13 +13,17 @@
 //! `_seconds` replaced by the unit of the value, and `ns/op` is suppressed because it would
 //! include set-up. Each repeat is a line of its own: that is where benchstat's spread comes from.
 //!
+//! A run that was cut short says `partial: true` above everything, and a workload that did not complete
+//! has a line `status: partial` (or `stuck`, `failed`) above its own: benchstat puts results under other
+//! such lines into other tables.
+//!
 //! Differs: upstream reports the extension points under one unit, so only the last survives;
 //! we put the values of labels in between (golden `bench.txt`).
 
 use std::fmt::Write as _;
 
 use super::data_items::{DataItem, METRIC_LABEL, NAME_LABEL, workload_items};
-use super::{RunResult, RunTotal, Throughput, WorkloadResult};
+use super::{RunResult, RunTotal, Status, Throughput, WorkloadResult};
 
 /// The run as Go benchmark text.
 pub fn bench_text(run: &RunResult) -> String {
@@ -27,13 +31,22 @@ pub fn bench_text(run: &RunResult) -> String {
     let mut text = format!("goos: {}\ngoarch: {}\n", machine.os, machine.arch);
     // A line of the format's own kind, key and value: readers that do not know it keep it.
     push(&mut text, format_args!("covers: {}\n", run.coverage));
+    if run.partial {
+        text.push_str("partial: true\n");
+    }
     let mut suite: Option<&str> = None;
+    let mut status = Status::Completed;
     for workload in &run.workloads {
         if suite != Some(&workload.suite) {
             push(&mut text, format_args!("pkg: schedlab/{}\n", workload.suite));
             // `go test` repeats the processor under every package.
             push(&mut text, format_args!("cpu: {}\n", machine.cpu_model));
             suite = Some(&workload.suite);
+        }
+        // The line holds for all that follow.
+        if workload.status != status {
+            push(&mut text, format_args!("status: {}\n", workload.status.label()));
+            status = workload.status;
         }
         push_workload(&mut text, workload, run.threads);
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::file_name::file_name;
-use super::{RunResult, WorkloadResult};
+use super::{RunResult, Status, WorkloadResult};
 use crate::metrics::{MetricSeries, MetricValue, Summary};
 
 pub(super) const METRIC_LABEL: &str = "Metric";
@@ -37,6 +37,8 @@ pub struct DataItems {
 
 /// Label of a file: what its numbers cover, as [`RunResult::coverage`].
 pub const DATASET_COVERAGE: &str = "coverage";
+/// Label of a file: `true` when the run was cut short; a whole one has no such label.
+pub const DATASET_PARTIAL: &str = "partial";
 /// Label of a file: the commit of schedlab that measured.
 pub const DATASET_REVISION: &str = "revision";
 
@@ -61,6 +63,7 @@ pub fn data_items(run: &RunResult, suite: Option<&str>) -> DataItems {
     fill_labels(&mut items);
     let chosen = items.into_iter().filter_map(|(is_chosen, item)| is_chosen.then_some(item));
     let mut labels = BTreeMap::from([(DATASET_COVERAGE.to_owned(), run.coverage.clone())]);
+    labels.extend(run.partial.then(|| (DATASET_PARTIAL.to_owned(), true.to_string())));
     labels.extend(run.git_revision.iter().map(|revision| (DATASET_REVISION.to_owned(), revision.clone())));
     DataItems { version: "v1".to_owned(), data_items: chosen.collect(), labels }
 }
@@ -161,11 +164,28 @@ fn item(workload: &WorkloadResult, metric: &str, unit: &str, data: &[(&str, f64)
 }
 
 /// Upstream: executor.go `startCollectingMetrics`: the benchmark's full name and the collector's.
+///
+/// Differs: a workload that did not complete says so behind its name. perf-dash draws what has one name
+/// as one line, so numbers of a run that was cut short do not stand among whole ones; a label of their
+/// own would have to be on every item of every build.
 fn upstream_name(workload: &WorkloadResult) -> String {
     let mut name = format!("BenchmarkPerfScheduling/{}", workload.name);
     if let Some(collector) = &workload.collector {
         name.push('/');
         name.push_str(collector);
     }
+    if workload.status != Status::Completed {
+        name.push_str(&format!(" ({})", workload.status.label()));
+    }
     name
+}
+
+/// The name of an item without how its workload ended, and that.
+#[must_use]
+pub fn split_status(name: &str) -> (&str, Status) {
+    let split = || {
+        let (front, label) = name.strip_suffix(')')?.rsplit_once(" (")?;
+        Some((front, Status::of_label(label)?))
+    };
+    split().unwrap_or((name, Status::Completed))
 }

@@ -30,13 +30,15 @@ pub use bench_text::bench_text;
 pub use change::{Change, Changes, Compared, ComparedFigure, EarlierRun};
 pub use conditions::Conditions;
 pub use data_items::{
-    DATASET_COVERAGE, DATASET_REVISION, DataItem, DataItems, data_items, data_items_file_name, workload_items,
+    DATASET_COVERAGE, DATASET_PARTIAL, DATASET_REVISION, DataItem, DataItems, data_items,
+    data_items_file_name, split_status, workload_items,
 };
 pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
 pub use file_name::{FILE_NAME_BYTES_MAX, FileNames, file_name, is_file_name};
 pub use latency::{Bucket, LatencySummary, by_stage as latencies_by_stage};
 pub use model::{
-    Attempts, Content, Execution, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status, WorkloadResult,
+    Attempts, Content, Execution, ExtenderCalls, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status,
+    WorkloadResult,
 };
 pub use normalised::{Normalised, REFERENCE_RATE};
 pub use repeats::{Repeats, RunLatency, RunTotal};

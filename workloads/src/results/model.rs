@@ -109,6 +109,26 @@ pub enum Status {
     Failed,
 }
 
+impl Status {
+    /// As it is written in files.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Status::Completed => "completed",
+            Status::Partial => "partial",
+            Status::Stuck => "stuck",
+            Status::Failed => "failed",
+        }
+    }
+
+    /// Of a label; `None` for what is none.
+    #[must_use]
+    pub fn of_label(label: &str) -> Option<Status> {
+        let all = [Status::Completed, Status::Partial, Status::Stuck, Status::Failed];
+        all.into_iter().find(|status| status.label() == label)
+    }
+}
+
 /// What one workload measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadResult {
@@ -179,6 +199,9 @@ pub struct WorkloadResult {
     /// Evictions of running pods, with the gate `NodeAffinityRequiredDuringExecution` on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
+    /// How calls of extenders went over all runs, where the scheduler has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extenders: Vec<ExtenderCalls>,
     /// Each run's own numbers, when it ran more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
@@ -245,6 +268,36 @@ pub struct Execution {
     pub latency_us_p99: u64,
     /// The longest.
     pub latency_us_max: u64,
+}
+
+/// How calls of an extender went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtenderCalls {
+    /// Its `urlPrefix`.
+    pub url: String,
+    /// Whether pods are scheduled without it when it fails.
+    pub ignorable: bool,
+    /// All calls.
+    pub calls: u64,
+    /// Those that failed, also where the failure was ignored.
+    pub failures: u64,
+    /// What the last failure was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
+}
+
+impl ExtenderCalls {
+    /// What a reader must know of it before quoting a number; `None` when every call was answered.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let ExtenderCalls { url, ignorable, calls, failures, last_failure } = self;
+        if *failures == 0 {
+            return None;
+        }
+        let ignored = if *ignorable { " and were ignored" } else { "" };
+        let last = last_failure.as_deref().unwrap_or("unknown");
+        Some(format!("extender {url}: {failures} of {calls} calls failed{ignored}; the last failure: {last}"))
+    }
 }
 
 /// Memory of the process and of the engine's rows.

@@ -71,6 +71,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         slo: Vec::new(),
         threshold: None,
         execution: None,
+        extenders: Vec::new(),
         repeats: None,
         change: None,
         content: None,
@@ -204,6 +205,27 @@ fn every_data_item_has_the_same_labels() {
     let labels = |item: &DataItem| item.labels.keys().cloned().collect::<Vec<_>>();
     assert!(items.iter().all(|item| labels(item) == labels(&items[0])));
     assert_eq!(labels(&items[0]), ["Metric", "Name", "extension_point", "plugin", "result"]);
+}
+
+#[test]
+fn partial_run_is_marked_in_perf_dash_json_and_bench_text() {
+    let mut cut_short = run();
+    cut_short.partial = true;
+    cut_short.workloads[0].status = Status::Partial;
+    let items = data_items(&cut_short, None);
+    assert_eq!(items.labels.get(DATASET_PARTIAL).map(String::as_str), Some("true"));
+    let name = &items.data_items[0].labels["Name"];
+    assert!(name.ends_with(" (partial)"), "{name}");
+    assert_eq!(split_status(name), (name.trim_end_matches(" (partial)"), Status::Partial));
+    let text = bench_text(&cut_short);
+    assert!(text.contains("\npartial: true\n"), "{text}");
+    let line = text.lines().position(|line| line.starts_with("Benchmark")).expect("a result");
+    assert_eq!(text.lines().nth(line - 1), Some("status: partial"), "{text}");
+
+    let whole = RunResult { workloads: vec![run().workloads.remove(0)], ..run() };
+    assert!(!data_items(&whole, None).labels.contains_key(DATASET_PARTIAL));
+    assert!(!data_items(&whole, None).data_items[0].labels["Name"].contains('('));
+    assert!(!bench_text(&whole).contains("partial") && !bench_text(&whole).contains("status"));
 }
 
 #[test]

@@ -1,35 +1,22 @@
 //! Files on disk: whole or absent, never half.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::Serialize;
 
 use super::file_name::FileNames;
+use crate::files::{self, Durability, FileError};
+
 use super::{RunResult, SCHEMA, bench_text, data_items, data_items_file_name};
 
 /// Why a result file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
-    /// A directory on the way could not be made.
-    #[error("{}: cannot create the directory: {source}", path.display())]
-    CreateDir {
-        /// The directory.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The file could not be written or put in place.
-    #[error("{}: cannot write the file: {source}", path.display())]
-    Write {
-        /// The file, not its temporary twin.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] FileError),
     /// The file could not be read.
     #[error("{}: cannot read the file: {source}", path.display())]
     Read {
@@ -95,40 +82,15 @@ pub fn write_bench_text(path: &Path, run: &RunResult) -> Result<(), ResultError>
     write_atomic(path, bench_text(run).as_bytes())
 }
 
-/// Writes a file so that a reader sees the old content or all of the new: to a temporary
-/// twin in the same directory, then renamed over. Makes missing directories.
+/// Writes a file so that a reader sees the old content or all of the new, also after a crash. Makes
+/// missing directories.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), ResultError> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(parent) = parent {
-        let failed = |source| ResultError::CreateDir { path: parent.to_owned(), source };
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    let twin = twin_of(path);
-    let written = write_synced(&twin, content).and_then(|()| fs::rename(&twin, path));
-    written.map_err(|source| {
-        // The first error is the one to report; the twin may not even exist.
-        let _ = fs::remove_file(&twin);
-        ResultError::Write { path: path.to_owned(), source }
-    })
+    Ok(files::write(path, content, Durability::Synced)?)
 }
 
 #[derive(serde::Deserialize)]
 struct SchemaOnly {
     schema: String,
-}
-
-/// The process id keeps two runs with the same target apart.
-fn twin_of(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
-}
-
-fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(content)?;
-    file.sync_all()
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {

@@ -21,12 +21,12 @@ use schedlab_workloads::results::{Stage, Status, WorkloadResult};
 use self::variant::{Program, Variant};
 pub(crate) use self::variant::{parse_flags, split_words};
 use super::compare::FenceArgs;
-use super::gate::workloads::run_json;
+use super::gate::workloads::run_json_unless;
 use super::verdicts::{OutputArgs, present};
 use super::{run, select};
-use crate::Exit;
 use crate::args::SelectArgs;
 use crate::progress::complain;
+use crate::{Exit, signals};
 
 /// What to interleave.
 #[derive(Clone, Debug, Args)]
@@ -76,7 +76,7 @@ struct Samples {
 pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
     let variants = variants(args)?;
     let fences = args.fence.fences()?;
-    let interrupt = run::listen_for_interrupt();
+    let interrupt = signals::listen();
     let mut rows: Vec<Vec<Row>> = vec![Vec::new(); variants.len()];
     for selected in select::workloads(&args.select, Some(run::DEFAULT_LABELS))? {
         let workload = selected.workload?;
@@ -93,6 +93,11 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
             break;
         }
     }
+    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
+    if rows[1].is_empty() && is_cut_short {
+        complain("schedlab: interrupted before anything was compared");
+        return Ok(Exit::Interrupted);
+    }
     if rows[1].is_empty() {
         bail!("no workload could run; `schedlab list` with the same --suite or --config shows why");
     }
@@ -108,11 +113,10 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
                 "interleaved, {how}: up to {} rounds of {ROUND} runs a variant, order from seed {}, {} warm-up run(s)",
                 args.rounds, args.order_seed, args.warm_up
             ));
-            comparison
+            if is_cut_short { comparison.cut_short() } else { comparison }
         })
         .collect();
     let exit = present(&comparisons, &args.output, "comparison")?;
-    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
     Ok(if is_cut_short { Exit::Interrupted } else { exit })
 }
 
@@ -152,7 +156,7 @@ fn measure(
                 // The last measured part: earlier ones, where a workload has several, set the stage.
                 Ok(workload_results(&assembly, &[Run { outcome, machine_speed: None }]).pop())
             }
-            Program::Built { binary, flags } => run_built(binary, flags, &args.select, workload),
+            Program::Built { binary, flags } => run_built((binary, flags), &args.select, workload, interrupt),
         }
     };
     for _ in 0..args.warm_up {
@@ -176,10 +180,10 @@ fn measure(
 
 /// The workload, by another build.
 fn run_built(
-    binary: &Path,
-    flags: &[String],
+    (binary, flags): (&Path, &[String]),
     select: &SelectArgs,
     workload: &ResolvedWorkload,
+    interrupt: &AtomicBool,
 ) -> Result<Option<WorkloadResult>> {
     let only = format!("^{}$", regex::escape(&workload.full_name));
     let mut args = vec!["--filter", only.as_str()];
@@ -189,7 +193,7 @@ fn run_built(
     let configs: Vec<String> = select.config.iter().map(|path| path.display().to_string()).collect();
     args.extend(configs.iter().flat_map(|config| ["--config", config]));
     args.extend(flags.iter().map(String::as_str));
-    Ok(run_json(binary, &args)?.workloads.pop())
+    Ok(run_json_unless(interrupt, binary, &args)?.and_then(|mut result| result.workloads.pop()))
 }
 
 impl Samples {

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use schedlab_workloads::files;
 use schedlab_workloads::results::write_atomic;
 
 /// The baseline that is kept without being asked.
@@ -46,12 +47,10 @@ impl Baselines {
     /// Keeps a build, in place of one that had the name before.
     pub(super) fn save(&self, name: &str, built_from: &str, kernels: &Path) -> Result<()> {
         let folder = self.dir.join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         write_atomic(&folder.join("built-from"), built_from.as_bytes())?;
-        // Under another name first: a program that is cut short would be a baseline all the same.
-        let (whole, part) = (folder.join("gate-kernels"), folder.join("gate-kernels.part"));
-        let copied = fs::copy(kernels, &part).and_then(|_| fs::rename(&part, &whole));
-        copied.with_context(|| format!("{}: cannot be kept as {}", kernels.display(), whole.display()))
+        let kept = folder.join("gate-kernels");
+        files::copy(kernels, &kept)
+            .with_context(|| format!("{}: cannot be kept as {}", kernels.display(), kept.display()))
     }
 }
 

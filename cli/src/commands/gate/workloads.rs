@@ -4,8 +4,10 @@
 //! noise of the machine; the kernels are the sharper instrument.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -93,12 +95,25 @@ fn child(binary: &Path, plan: &Rounds, repeat: u32) -> Result<RunResult> {
 
 /// `BINARY run --json ARGS`, and what it measured.
 pub(crate) fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult> {
-    let output = Command::new(binary)
+    let never = AtomicBool::new(false);
+    Ok(run_json_unless(&never, binary, args)?.expect("nobody interrupts it"))
+}
+
+/// The same; `None` when the flag was set before the run ended, which then is ended.
+pub(crate) fn run_json_unless(
+    interrupt: &AtomicBool,
+    binary: &Path,
+    args: &[&str],
+) -> Result<Option<RunResult>> {
+    let child = Command::new(binary)
         .args(["run", "--json"])
         .args(args)
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .with_context(|| format!("{}: cannot be started", binary.display()))?;
+    let Some(output) = output_unless(interrupt, child)? else { return Ok(None) };
     if !output.status.success() {
         bail!(
             "{} run ended with {}: {}",
@@ -108,7 +123,48 @@ pub(crate) fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult> {
         );
     }
     serde_json::from_slice(&output.stdout)
+        .map(Some)
         .with_context(|| format!("{}: `run --json` did not print a result", binary.display()))
+}
+
+/// What a process says; `None` when the flag was set before it ended.
+fn output_unless(interrupt: &AtomicBool, mut child: Child) -> Result<Option<Output>> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        // Both at once: a process whose pipe is full waits for its reader.
+        let stdout = scope.spawn(|| read_all(stdout));
+        let stderr = scope.spawn(|| read_all(stderr));
+        let status = loop {
+            if interrupt.load(Ordering::Relaxed) {
+                // It may have ended meanwhile.
+                let _ = child.kill();
+                child.wait()?;
+                return Ok(None);
+            }
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            std::thread::sleep(CHILD_LOOK);
+        };
+        // Ctrl-C reaches both: that the process has ended by it is no error of its own.
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().unwrap_or_default());
+        Ok(Some(Output { status, stdout, stderr }))
+    })
+}
+
+/// Between two looks whether a process has ended: far below what a run takes.
+const CHILD_LOOK: Duration = Duration::from_millis(50);
+
+fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before an error is what there is to show.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
 }
 
 impl Samples {

@@ -27,7 +27,7 @@ use schedlab_workloads::results::write_atomic;
 use super::{run, select};
 use crate::args::RunArgs;
 use crate::progress::complain;
-use crate::{Exit, alloc};
+use crate::{Exit, alloc, signals};
 
 use allocations::Allocations;
 use counters::Counters;
@@ -75,7 +75,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
         return diff::diff(before, after, &out);
     }
     let workload = the_workload(args)?;
-    let interrupt = run::listen_for_interrupt();
+    let interrupt = signals::listen();
     let counters = args.counters.then(Counters::open);
     let sampler = Sampler::new(&workload, Look::Cpu { frequency: args.frequency, counters })?;
     let pods = sample(args, &workload, &sampler, &interrupt)?;
@@ -116,7 +116,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
         show::counters(&counters.text(pods));
     }
     show::files(&out, found.is_some());
-    Ok(Exit::Fine)
+    Ok(if interrupt.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Fine })
 }
 
 /// Call sites that a recorded profile keeps.

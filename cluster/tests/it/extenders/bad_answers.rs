@@ -26,6 +26,9 @@ fn check(name: &str, server: impl Fn() -> Answer + Clone + Send + 'static, expec
     assert_eq!(lab.schedule(), FIRST, "case: {name}, ignorable");
     let counts = lab.extenders[0].counts();
     assert_eq!((counts.calls, ignorable.requests().len()), (1, 1), "case: {name}");
+    assert_eq!(counts.failures, 1, "case: {name}");
+    let expected = expected.replace(&strict.url(), &ignorable.url());
+    assert_eq!(counts.last_failure, Some(expected), "case: {name}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bad_answers;
 mod config;
+mod redirects;
 mod server;
 mod verbs;
 

@@ -13,6 +13,8 @@ pub(super) enum Answer {
     Json(Value),
     Text(&'static str),
     Status(u16),
+    /// A status with a `Location`.
+    Redirect(u16, String),
     /// Nothing, until the client gives up.
     Never,
 }
@@ -72,6 +74,7 @@ fn serve(stream: TcpStream, handler: &mut Handler, log: &Mutex<Vec<(String, Valu
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).expect("a request line");
+    let method = line.split(' ').next().expect("POST PATH HTTP/1.1").to_owned();
     let path = line.split(' ').nth(1).expect("POST PATH HTTP/1.1").to_owned();
     let verb = path.rsplit('/').next().expect("a path").to_owned();
     let mut length = 0;
@@ -88,16 +91,25 @@ fn serve(stream: TcpStream, handler: &mut Handler, log: &Mutex<Vec<(String, Valu
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("the body");
+    // A redirect by 301 to 303 is followed by a GET without a body.
+    let body = if method == "GET" && body.is_empty() { b"null".to_vec() } else { body };
     let body: Value = serde_json::from_slice(&body).expect("the scheduler sends JSON");
     let answer = handler(&verb, &body);
     log.lock().expect("no handler panicked").push((verb, body));
+    let mut location = String::new();
     let (code, text) = match answer {
         Answer::Json(value) => (200, value.to_string()),
         Answer::Text(text) => (200, text.to_owned()),
         Answer::Status(code) => (code, "{}".to_owned()),
+        Answer::Redirect(code, there) => {
+            location = format!("Location: {there}\r\n");
+            (code, "{}".to_owned())
+        }
         Answer::Never => return Some(reader.into_inner()),
     };
-    let head = format!("HTTP/1.1 {code} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+    let length = text.len();
+    let head =
+        format!("HTTP/1.1 {code} X\r\n{location}Content-Length: {length}\r\nConnection: close\r\n\r\n");
     // The client may have given up.
     let _ = reader.get_mut().write_all(format!("{head}{text}").as_bytes());
     None
