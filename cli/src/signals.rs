@@ -69,7 +69,7 @@ fn is_ignored(signal: i32) -> bool {
     is_in_mask(&status, signal)
 }
 
-/// The line is a mask of 64 bits, signal 1 the lowest: `SigIgn:	0000000000000001`.
+/// The line is a mask of 64 bits, signal 1 the lowest: `SigIgn: 0000000000000001`.
 fn is_in_mask(status: &str, signal: i32) -> bool {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
