@@ -203,11 +203,13 @@ fn least_allocated(usage: Usage) -> i64 {
     if usage.requested > usage.allocatable {
         return 0;
     }
-    (usage.allocatable - usage.requested) * NODE_SCORE_MAX / usage.allocatable
+    // Go's integers wrap.
+    let free = usage.allocatable.wrapping_sub(usage.requested);
+    free.wrapping_mul(NODE_SCORE_MAX).wrapping_div(usage.allocatable)
 }
 
 fn most_allocated(usage: Usage) -> i64 {
-    usage.requested.min(usage.allocatable) * NODE_SCORE_MAX / usage.allocatable
+    usage.requested.min(usage.allocatable).wrapping_mul(NODE_SCORE_MAX).wrapping_div(usage.allocatable)
 }
 
 /// As the weighted mean, but resources that score 0 do not count, and the result is rounded.
@@ -230,7 +232,7 @@ fn utilization(usage: Usage) -> i64 {
     if usage.requested > usage.allocatable {
         return 100;
     }
-    usage.requested * 100 / usage.allocatable
+    usage.requested.wrapping_mul(100).wrapping_div(usage.allocatable)
 }
 
 /// The broken line through the shape's points, level before the first and after the last.

@@ -140,7 +140,7 @@ impl NodeResourcesFit {
             if allocatable == 0 {
                 continue;
             }
-            let requested = columns.requested_nonzero(kind, row) + request;
+            let requested = columns.requested_nonzero(kind, row).wrapping_add(request);
             let score = match &self.strategy {
                 Strategy::LeastAllocated => least_allocated(requested, allocatable),
                 Strategy::MostAllocated => most_allocated(requested, allocatable),
@@ -347,8 +347,9 @@ impl ScorePlugin for NodeResourcesFit {
         assert_eq!(memory_all.len(), node_count);
         for (&row, score) in rows.iter().zip(scores) {
             let row = row as usize;
-            let (cpu_score, has_cpu) = default_share(cpu_used[row] + cpu, cpu_all[row]);
-            let (memory_score, has_memory) = default_share(memory_used[row] + memory, memory_all[row]);
+            let (cpu_score, has_cpu) = default_share(cpu_used[row].wrapping_add(cpu), cpu_all[row]);
+            let (memory_score, has_memory) =
+                default_share(memory_used[row].wrapping_add(memory), memory_all[row]);
             *score = match has_cpu + has_memory {
                 2 => (cpu_score + memory_score) / 2,
                 _ => cpu_score + memory_score,
@@ -363,15 +364,19 @@ fn default_share(requested: i64, allocatable: i64) -> (i64, i64) {
     if allocatable == 0 { (0, 0) } else { (least_allocated(requested, allocatable), 1) }
 }
 
-/// Upstream: `leastRequestedScore`.
+/// Upstream: `leastRequestedScore`. Go's integers wrap: a node of more than 2^63 / 100 bytes has the
+/// score that falls out of it.
 #[inline]
 fn least_allocated(requested: i64, capacity: i64) -> i64 {
-    if requested > capacity { 0 } else { quotient((capacity - requested) * MAX_NODE_SCORE, capacity) }
+    if requested > capacity {
+        return 0;
+    }
+    quotient(capacity.wrapping_sub(requested).wrapping_mul(MAX_NODE_SCORE), capacity)
 }
 
 /// Upstream: `mostRequestedScore`.
 fn most_allocated(requested: i64, capacity: i64) -> i64 {
-    quotient(requested.min(capacity) * MAX_NODE_SCORE, capacity)
+    quotient(requested.min(capacity).wrapping_mul(MAX_NODE_SCORE), capacity)
 }
 
 /// Integer division by way of `f64`, which is several times faster than a 64-bit `idiv`.
@@ -383,12 +388,20 @@ fn most_allocated(requested: i64, capacity: i64) -> i64 {
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "proven exact in this range")]
 fn quotient(a: i64, b: i64) -> i64 {
     const EXACT: u64 = 1 << 53;
-    if a.cast_unsigned() < EXACT && b.cast_unsigned() < EXACT { (a as f64 / b as f64) as i64 } else { a / b }
+    if a.cast_unsigned() < EXACT && b.cast_unsigned() < EXACT {
+        (a as f64 / b as f64) as i64
+    } else {
+        a.wrapping_div(b)
+    }
 }
 
 fn utilization(requested: i64, capacity: i64) -> i64 {
     const MAX_UTILIZATION: i64 = 100;
-    if requested > capacity { MAX_UTILIZATION } else { requested * MAX_UTILIZATION / capacity }
+    if requested > capacity {
+        MAX_UTILIZATION
+    } else {
+        requested.wrapping_mul(MAX_UTILIZATION).wrapping_div(capacity)
+    }
 }
 
 /// Upstream: plugins/helper/shape_score.go `BuildBrokenLinearFunction`.
@@ -418,6 +431,16 @@ fn round_half_away(total: i64, weights: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scores_of_capacities_beyond_int64_wrap_as_in_go() {
+        // In Go: (1<<63 - 1) * 100 is -100, and so on.
+        let max = i64::MAX;
+        assert_eq!(least_allocated(0, max), 0);
+        assert_eq!(least_allocated(1, max / 50), (max / 50 - 1).wrapping_mul(100) / (max / 50));
+        assert_eq!((most_allocated(max, max), utilization(max, max)), (0, 0));
+        assert_eq!(least_allocated(i64::MIN, 1), (1i64.wrapping_sub(i64::MIN)).wrapping_mul(100));
+    }
 
     #[test]
     fn quotient_equals_integer_division_at_the_edges() {
