@@ -61,6 +61,7 @@ fn json(text: &str) -> serde_json::Value {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "says what is skipped")]
 fn every_signal_that_ends_a_run_keeps_what_was_measured_and_marks_it_partial() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         if signal == Signal::HUP && is_hangup_ignored() {
