@@ -313,7 +313,9 @@ pub(super) fn options(args: &RunArgs) -> BTreeMap<String, String> {
         ("events", typed(args.api.events)),
         ("build", build.to_owned()),
     ];
-    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    // Left out where nothing is chosen: records of versions without the choice stay comparable.
+    let gaps = (args.known_gaps != GapMode::Mended).then(|| ("known gaps", typed(args.known_gaps)));
+    options.into_iter().chain(gaps).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A choice as it is typed.

@@ -35,7 +35,11 @@ fn second_run_says_what_changed_since_the_first() {
         .ends_with(0)
         .says("no earlier run with these settings; the last one")
         .says("differs in class cache (off now, on then)");
-    schedlab_in(&folder, &["site"]).ends_with(0).says("of 3 run(s) and 1 workload(s)");
+    run(&folder, &["--class-cache", "off", "--known-gaps", "upstream"])
+        .ends_with(0)
+        .says("no earlier run with these settings; the last one")
+        .says("differs in known gaps");
+    schedlab_in(&folder, &["site"]).ends_with(0).says("of 4 run(s) and 1 workload(s)");
 }
 
 #[test]
