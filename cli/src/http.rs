@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! accept ──▶ a thread a connection, at most CONNECTIONS_MAX ──▶ head within HEAD_TIMEOUT ──▶ checks ──▶ handler
-//!    │ no descriptor or no place left: the connection that has kept quiet longest is closed
+//!    │ no descriptor or no place left: the connection that has been idle longest is closed
 //! ```
 //!
 //! One request a connection, GET and HEAD only, no bodies. An error of `accept` never ends it: with
@@ -72,7 +72,17 @@ struct Shared {
 struct Open {
     count: usize,
     /// Those whose request has not come yet, the oldest first.
-    quiet: VecDeque<Arc<TcpStream>>,
+    idle: VecDeque<Arc<TcpStream>>,
+}
+
+impl Open {
+    /// Closes the connection that has been idle longest; its thread then ends and gives back its
+    /// descriptor.
+    fn close_longest_idle(&mut self) {
+        if let Some(stream) = self.idle.pop_front() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// A request that was checked.
@@ -121,7 +131,7 @@ impl Server {
     pub(crate) fn run(&self, handler: impl Fn(Request) + Send + Sync + 'static) {
         let handler = Arc::new(handler);
         while !self.shared.is_stopped.load(Ordering::SeqCst) {
-            if !self.is_somebody_there() {
+            if !self.has_pending_connection() {
                 continue;
             }
             match self.listener.accept() {
@@ -129,7 +139,7 @@ impl Server {
                 Err(error) if is_of_one_connection(&error) => {}
                 // No descriptor or no memory is left. Neither is a reason to end.
                 Err(_) => {
-                    self.shared.close_quietest();
+                    self.shared.lock().close_longest_idle();
                     thread::sleep(AFTER_FAILED_ACCEPT);
                 }
             }
@@ -137,7 +147,7 @@ impl Server {
         self.shared.wait_for_last_answers();
     }
 
-    fn is_somebody_there(&self) -> bool {
+    fn has_pending_connection(&self) -> bool {
         let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
         let mut listener = [PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN)];
         matches!(poll(&mut listener, Some(&timeout)), Ok(ready) if 0 < ready)
@@ -177,14 +187,6 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection that has kept quiet longest; its thread then ends and gives back its
-    /// descriptor.
-    fn close_quietest(&self) {
-        if let Some(stream) = self.lock().quiet.pop_front() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
     fn wait_for_last_answers(&self) {
         let until = Instant::now() + LAST_ANSWERS;
         let mut open = self.lock();
@@ -208,25 +210,23 @@ impl Place {
             if shared.is_stopped.load(Ordering::SeqCst) {
                 return None;
             }
-            if let Some(quiet) = open.quiet.pop_front() {
-                let _ = quiet.shutdown(Shutdown::Both);
-            }
+            open.close_longest_idle();
             open = shared.freed.wait_timeout(open, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
         }
         open.count += 1;
-        open.quiet.push_back(Arc::clone(stream));
+        open.idle.push_back(Arc::clone(stream));
         Some(Place { shared: Arc::clone(shared), stream: Arc::clone(stream) })
     }
 
-    /// Its request is here: it is quiet no more.
-    fn is_heard(&self) {
-        self.shared.lock().quiet.retain(|quiet| !Arc::ptr_eq(quiet, &self.stream));
+    /// Its request is here, or it ends: it is idle no more.
+    fn leave_idle(&self) {
+        self.shared.lock().idle.retain(|idle| !Arc::ptr_eq(idle, &self.stream));
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.is_heard();
+        self.leave_idle();
         self.shared.lock().count -= 1;
         self.shared.freed.notify_all();
     }
@@ -238,7 +238,7 @@ fn read_request(stream: &Arc<TcpStream>, hosts: &[String], place: &Place) -> io:
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     let head = read_head(stream)?;
-    place.is_heard();
+    place.leave_idle();
     match head.and_then(|head| checked(&head, hosts)) {
         Ok((target, is_head)) => Ok(Some(Request { stream: Arc::clone(stream), target, is_head })),
         Err((status, why)) => {
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_connections_time_out_and_keep_nobody_waiting() {
+    fn idle_connections_time_out_and_do_not_block_requests() {
         let server = Running::start(&[]);
         let idle: Vec<TcpStream> =
             (0..3 * CONNECTIONS_MAX).map(|_| TcpStream::connect(server.0).expect("connects")).collect();

@@ -53,7 +53,7 @@ fn spread(changes: Value) -> Value {
 }
 
 #[test]
-fn pods_that_the_api_server_refuses_are_refused_in_its_words() {
+fn pods_that_the_api_server_refuses_are_refused_with_its_message() {
     let seventy = "x".repeat(70);
     let cases: Vec<(&str, Value, &str)> = vec![
         (
@@ -292,7 +292,7 @@ fn names_are_those_of_dns() {
 }
 
 #[test]
-fn nodes_that_the_api_server_refuses_are_refused_in_its_words() {
+fn nodes_that_the_api_server_refuses_are_refused_with_its_message() {
     let node = |spec: Value, status: Value| {
         refusal(
             json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": spec, "status": status}),

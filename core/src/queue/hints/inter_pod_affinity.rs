@@ -89,14 +89,14 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
         }
         _ => false,
     };
-    group_is_gone || pod_change_helps(Reach::Every, world, class, event)
+    group_is_gone || is_schedulable_after_pod_change(Reach::Every, world, class, event)
 }
 
 fn upstream_after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
-    pod_change_helps(Reach::Unlabelled, world, class, event)
+    is_schedulable_after_pod_change(Reach::Unlabelled, world, class, event)
 }
 
-fn pod_change_helps(reach: Reach, world: &World, class: &PodClass, event: &Event) -> bool {
+fn is_schedulable_after_pod_change(reach: Reach, world: &World, class: &PodClass, event: &Event) -> bool {
     let joins = |pod| reach.joins(class, pod);
     let avoids = |pod| reach.avoids(class, pod);
     let Some((old, new)) = pods(event) else { return true };
