@@ -16,7 +16,7 @@ use schedlab_perf_dash::render_html;
 use schedlab_workloads::explain::{Setup, Subject, parse_manifests};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::labels::LabelFilter;
-use schedlab_workloads::replay::{parse_trace, replay};
+use schedlab_replay::{parse_trace, replay};
 use schedlab_workloads::resolve::{Selection, Suite};
 use schedlab_workloads::results::parse_result_json;
 use schedlab_workloads::scheduler_config::SchedulerConfig;
