@@ -37,7 +37,7 @@ impl Corpus {
     pub fn load() -> Corpus {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut seeds: BTreeMap<Kind, Vec<Vec<u8>>> = BTreeMap::new();
-        for file in ["workloads", "cli", "replay/tests"].iter().flat_map(|folder| files(&root.join(folder))) {
+        for file in ["workloads", "lab", "replay/tests"].iter().flat_map(|folder| files(&root.join(folder))) {
             let Some(kind) = kind_of(&file) else { continue };
             let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             if kind == Kind::Trace {
@@ -100,7 +100,9 @@ fn kind_of(file: &Path) -> Option<Kind> {
         "performance-config.yaml" => Some(Kind::Workload),
         "study.yaml" => Some(Kind::Workload),
         // Two traces of a family: the others are of the same shape.
-        _ if text.contains("/conformance/") && ["-1.json.gz", "-7.json.gz"].iter().any(|end| name.ends_with(end)) => {
+        _ if text.contains("/conformance/")
+            && ["-1.json.gz", "-7.json.gz"].iter().any(|end| name.ends_with(end)) =>
+        {
             Some(Kind::Trace)
         }
         _ if text.contains("/templates/") && name.ends_with(".yaml") => Some(Kind::Template),

@@ -1,7 +1,8 @@
 //! Flamegraphs.
 
-use anyhow::{Context, Result};
 use pprof::flamegraph::{Options, from_lines};
+
+use crate::LabError;
 
 /// What a flamegraph says about itself.
 pub(super) struct Drawing<'a> {
@@ -12,7 +13,7 @@ pub(super) struct Drawing<'a> {
 }
 
 /// An SVG of folded lines; lines with two counts make a difference.
-pub(super) fn flamegraph(drawing: &Drawing<'_>, lines: &[String]) -> Result<String> {
+pub(super) fn flamegraph(drawing: &Drawing<'_>, lines: &[String]) -> Result<String, LabError> {
     let mut options = Options::default();
     drawing.title.clone_into(&mut options.title);
     options.subtitle = drawing.subtitle.map(str::to_owned);
@@ -21,6 +22,6 @@ pub(super) fn flamegraph(drawing: &Drawing<'_>, lines: &[String]) -> Result<Stri
     options.deterministic = true;
     let mut svg = Vec::new();
     from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
-        .context("the flamegraph could not be drawn")?;
-    String::from_utf8(svg).context("the flamegraph is not UTF-8")
+        .map_err(|error| LabError::Flamegraph(error.into()))?;
+    Ok(String::from_utf8(svg)?)
 }

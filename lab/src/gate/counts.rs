@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
 
 use super::kernels::{Filter, Suite};
 use super::server::PLANTED_STEPS;
+use crate::LabError;
+use crate::error::file;
 
 /// As callgrind demangles it.
 const MEASURED: &str = "schedlab_benches::suite::measured_batch";
@@ -37,15 +38,15 @@ pub(super) fn count(
     suite: Suite,
     filter: &Filter,
     work: &Path,
-) -> Result<Counted> {
+) -> Result<Counted, LabError> {
     let home = work.join("callgrind");
     // Counts of an earlier call must not be taken for this one's.
     if home.is_dir() {
-        std::fs::remove_dir_all(&home).with_context(|| format!("{}: cannot be removed", home.display()))?;
+        std::fs::remove_dir_all(&home).map_err(file(&home, "cannot be removed"))?;
     }
-    let start = |binary: &Path, name: &str| -> Result<Running> {
+    let start = |binary: &Path, name: &str| -> Result<Running, LabError> {
         let dir = home.join(name);
-        std::fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+        std::fs::create_dir_all(&dir).map_err(file(&dir, "cannot be made"))?;
         Running::start(valgrind, binary, suite, dir)
     };
     let running = [start(base, "base")?, start(head, "head")?];
@@ -66,7 +67,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(valgrind: &Path, binary: &Path, suite: Suite, dir: PathBuf) -> Result<Running> {
+    fn start(valgrind: &Path, binary: &Path, suite: Suite, dir: PathBuf) -> Result<Running, LabError> {
         let mut command = Command::new(valgrind);
         command
             .args(["--tool=callgrind", "--callgrind-out-file=callgrind", "-q"])
@@ -86,32 +87,33 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("{}: cannot be started", valgrind.display()))?;
+            .map_err(file(valgrind, "cannot be started"))?;
         Ok(Running { child, dir })
     }
 
     /// Waits for the end and reads the files.
-    fn counts(self, filter: &Filter) -> Result<BTreeMap<String, InstructionCounts>> {
-        let output = self.child.wait_with_output().context("callgrind cannot be waited for")?;
+    fn counts(self, filter: &Filter) -> Result<BTreeMap<String, InstructionCounts>, LabError> {
+        let output = self.child.wait_with_output().map_err(LabError::CallgrindLost)?;
         if !output.status.success() {
-            bail!(
-                "callgrind ended with {}: {}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(LabError::CallgrindEnded { status: output.status, said });
         }
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut counts = BTreeMap::new();
         for (at, line) in printed.lines().enumerate() {
             let kernel = line.split(' ').next().unwrap_or_default();
             let file = self.dir.join(format!("callgrind.{}", at + 1));
-            let text = std::fs::read_to_string(&file).with_context(|| {
-                format!("{}: callgrind did not write it; does it know {MEASURED}?", file.display())
-            })?;
-            let parsed = InstructionCounts::parse(&text)
-                .with_context(|| format!("{}: not a callgrind file with the event Ir", file.display()))?;
+            let text = match std::fs::read_to_string(&file) {
+                Ok(text) => text,
+                Err(source) => return Err(LabError::NoCounts { file, function: MEASURED, source }),
+            };
+            let Some(parsed) = InstructionCounts::parse(&text) else {
+                let problem = "not a callgrind file with the event Ir".to_owned();
+                return Err(LabError::BadCounts { file, problem });
+            };
             if parsed.total == 0 {
-                bail!("{}: no instruction of {kernel} was counted", file.display());
+                let problem = format!("no instruction of {kernel} was counted");
+                return Err(LabError::BadCounts { file, problem });
             }
             if filter.takes(kernel) {
                 counts.insert(kernel.to_owned(), parsed);

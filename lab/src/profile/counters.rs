@@ -1,4 +1,4 @@
-//! `--counters`: what the machine counts while the measured part runs, as `perf stat` shows it.
+//! What the machine counts while the measured part runs, as `perf stat` shows it.
 //!
 //! Counters are opened before the run's threads start and are inherited by them. A virtual machine
 //! often has no hardware counters, and a kernel may forbid them: then the message says which and
@@ -8,14 +8,20 @@ use std::collections::BTreeMap;
 
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter};
-use schedlab_perf_dash::format;
-
-use crate::table::{Align, render};
 
 /// The counters that could be opened, and why the others could not.
 pub(super) struct Counters {
     open: Vec<(&'static str, Counter)>,
     refused: Vec<(&'static str, std::io::Error)>,
+}
+
+/// What the machine has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Counts by name.
+    pub counts: Vec<(&'static str, u64)>,
+    /// Names of counters that could not be read, by the reason.
+    pub refused: BTreeMap<String, Vec<&'static str>>,
 }
 
 fn wanted() -> [(&'static str, Event); 9] {
@@ -69,29 +75,19 @@ impl Counters {
         }
     }
 
-    /// A table of what was counted, per pod too, and what could not be.
-    pub(super) fn text(&mut self, pods: u64) -> String {
-        let columns = [("counter", Align::Left), ("total", Align::Right), ("per pod", Align::Right)];
-        let mut rows = Vec::new();
-        let mut refused: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    /// What was counted, and what could not be.
+    pub(super) fn read(&mut self) -> Counted {
+        let mut counted = Counted::default();
         for (name, error) in &self.refused {
-            refused.entry(reason(error)).or_default().push(name);
+            counted.refused.entry(reason(error)).or_default().push(name);
         }
         for (name, counter) in &mut self.open {
             match counter.read() {
-                Ok(count) => rows.push(vec![
-                    (*name).to_owned(),
-                    format::thousands(count),
-                    format::rate(count as f64 / pods.max(1) as f64),
-                ]),
-                Err(error) => refused.entry(reason(&error)).or_default().push(name),
+                Ok(count) => counted.counts.push((name, count)),
+                Err(error) => counted.refused.entry(reason(&error)).or_default().push(name),
             }
         }
-        let mut text = if rows.is_empty() { String::new() } else { render(&columns, &rows) };
-        for (why, names) in &refused {
-            text.push_str(&format!("\nNot counted: {} ({why})", names.join(", ")));
-        }
-        text
+        counted
     }
 }
 
@@ -122,9 +118,11 @@ mod tests {
         let sum: u64 = (0..100_000_u64).map(std::hint::black_box).sum();
         assert!(0 < sum);
         counters.pause();
-        let text = counters.text(10);
+        let counted = counters.read();
         for (name, _) in wanted() {
-            assert!(text.contains(name), "{name} is missing in\n{text}");
+            let is_counted = counted.counts.iter().any(|(counted, _)| *counted == name);
+            let is_refused = counted.refused.values().any(|names| names.contains(&name));
+            assert!(is_counted != is_refused, "{name} is missing, or there twice, in {counted:?}");
         }
     }
 

@@ -1,34 +1,23 @@
 //! `schedlab gate`: is this build slower than that one?
 //!
 //! ```text
-//! BASE, HEAD --worktrees, cargo--> two builds --wall_clock--> sessions of ABBA quartets -> rows
-//!                                             --counts------> callgrind's files --------> rows
-//!                                             --workloads---> a process a run ----------> rows
+//! BASE, HEAD --worktrees, cargo--> two builds --schedlab_lab::gate--> rows --> a table, an exit code
 //! ```
-//!
-//! Instructions are exact and judged by a fifth of a percent; wall clock needs an interval wholly
-//! beyond the kernel's own fence, which [`noise`] takes from a history of builds against themselves.
-
-pub(crate) mod build;
-mod counts;
-mod cpu;
-mod kernels;
-mod noise;
-mod server;
-mod wall_clock;
-pub(crate) mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use schedlab_lab::build::{self, Build};
+use schedlab_lab::gate::{
+    Filter, KernelPlan, Report, WorkloadPlan, judge_workloads, stay_on_core, write_suite,
+};
 
+use super::measure::MeasureArgs;
 use super::verdicts::{OutputArgs, present};
 use crate::Exit;
-use crate::progress::{complain, say};
-use build::Build;
-pub(crate) use kernels::{Filter, MeasureArgs, Report};
+use crate::progress::{notice, say};
 
 /// What to hold against what.
 #[derive(Clone, Debug, Args)]
@@ -89,43 +78,39 @@ struct Sides {
 }
 
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
-    let filter = Filter::new(args.filter.as_deref(), "--filter")?;
+    let filter = Filter::new(args.filter.as_deref()).context("--filter")?;
     let sides = sides(args)?;
     if let Some([base, head]) = sides.kernels.as_ref().filter(|_| args.build_only) {
         say(&format!("base: {}\nhead: {}", base.display(), head.display()));
         return Ok(Exit::Fine);
     }
     // After the builds: they want all cores.
-    let pinned = args.how.stay_on_core()?;
+    let pinned = stay_on_core(args.how.cpu)?;
+    let plan = args.how.plan()?;
     let started = Instant::now();
     let mut report = Report::default();
     if let Some(kernels) = &sides.kernels {
         if let Some(count) = args.calibrate {
-            return calibrate(&args.how, &kernels[0], &filter, count);
+            return calibrate(&plan, &kernels[0], &filter, count);
         }
-        args.how.judge(kernels, &filter, &mut report)?;
+        plan.judge(kernels, &filter, &mut report)?;
     }
-    if let Some([base, head]) = &sides.binaries {
-        run_workloads(args, base, head, &mut report)?;
+    if let Some(binaries) = &sides.binaries {
+        run_workloads(args, binaries, &mut report)?;
     }
     report.notes.push(format!("{pinned}; measured in {:.1} s", started.elapsed().as_secs_f64()));
     present(&[report.comparison("schedlab gate", &sides.names)], &args.output, "gate")
 }
 
-fn calibrate(how: &MeasureArgs, kernels: &Path, filter: &Filter, count: u32) -> Result<Exit> {
-    let mut last = None;
-    for at in 0..count {
-        let seed = how.seed.wrapping_add(u64::from(at));
-        last = Some(how.hold_against_itself(kernels, filter, seed)?);
-        complain(&format!("schedlab: calibration {} of {count}", at + 1));
+fn calibrate(plan: &KernelPlan, kernels: &Path, filter: &Filter, count: u32) -> Result<Exit> {
+    if count == 0 {
+        bail!("--calibrate 0 measures nothing; give at least 8");
     }
-    let Some((measured, fences)) = last else { bail!("--calibrate 0 measures nothing; give at least 8") };
-    for kernel in &measured.kernels {
-        let fence = fences.of(&kernel.path);
-        let from = if fences.knows(&kernel.path) { "its history" } else { "a guess: too few measurements" };
-        say(&format!("{}: fence ±{:.2} %, {from}", kernel.path, fence.relative * 100.0));
+    for calibrated in plan.calibrate(kernels, filter, count, &notice)? {
+        let from = if calibrated.is_known { "its history" } else { "a guess: too few measurements" };
+        say(&format!("{}: fence ±{:.2} %, {from}", calibrated.kernel, calibrated.fence * 100.0));
     }
-    say(&format!("Written: {}", how.noise_file().display()));
+    say(&format!("Written: {}", plan.noise_file.display()));
     Ok(Exit::Fine)
 }
 
@@ -142,7 +127,7 @@ fn sides(args: &GateArgs) -> Result<Sides> {
     }
     let base = Build::of_revision(args.base.as_deref().context("BASE is missing")?, &args.how.work)?;
     if args.calibrate.is_some() {
-        let kernels = base.kernels()?;
+        let kernels = base.kernels(&notice)?;
         return Ok(Sides {
             names: [base.name.clone(), base.name],
             kernels: Some([kernels.clone(), kernels]),
@@ -154,17 +139,18 @@ fn sides(args: &GateArgs) -> Result<Sides> {
         None => Build::of_working_tree(&args.how.work)?,
     };
     let head = head.with_features(&args.head_features);
-    let kernels = Some([base.kernels()?, head.kernels()?]);
-    let binaries = if args.workloads { Some([base.schedlab()?, head.schedlab()?]) } else { None };
+    let kernels = Some([base.kernels(&notice)?, head.kernels(&notice)?]);
+    let binaries =
+        if args.workloads { Some([base.schedlab(&notice)?, head.schedlab(&notice)?]) } else { None };
     Ok(Sides { names: [base.name, head.name], kernels, binaries })
 }
 
-fn run_workloads(args: &GateArgs, base: &Path, head: &Path, report: &mut Report) -> Result<()> {
+fn run_workloads(args: &GateArgs, binaries: &[PathBuf; 2], report: &mut Report) -> Result<()> {
     let config = match &args.config {
         Some(config) => config.clone(),
-        None => workloads::write_suite(&args.how.work)?,
+        None => write_suite(&args.how.work)?,
     };
-    let plan = workloads::Rounds {
+    let plan = WorkloadPlan {
         config,
         filter: args.filter.clone(),
         rounds: args.rounds as usize,
@@ -172,14 +158,6 @@ fn run_workloads(args: &GateArgs, base: &Path, head: &Path, report: &mut Report)
         seconds_max: args.how.seconds,
         seed: args.how.seed,
     };
-    let ran = workloads::run(base, head, &plan)?;
-    report.rows.extend(ran.rows(&args.how.fence.fences()?, args.how.seed));
-    report.notes.extend(ran.score_notes(args.how.seed));
-    report.notes.push(format!(
-        "workloads: {} round(s) of two processes a build, order from seed {}, a sample is the best of {} repeat(s)",
-        ran.round_count(),
-        args.how.seed,
-        args.repeat
-    ));
-    Ok(())
+    let fences = args.how.fence.fences()?;
+    Ok(judge_workloads(binaries, &plan, &fences, report, &notice)?)
 }

@@ -1,4 +1,5 @@
-//! The program's allocator: mimalloc, and a count by call site while somebody profiles allocations.
+//! An allocator for programs that profile themselves: mimalloc, and a count by call site while
+//! somebody profiles allocations.
 //!
 //! Off, it costs one relaxed load of a flag an allocation; the scheduling cycle makes none at all.
 //! On, an allocation walks its stack, some microseconds, so times say nothing: the CPU is profiled
@@ -15,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use mimalloc::MiMalloc;
 
 /// What the program allocates with.
-pub(crate) struct Allocator;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator;
 
 /// `mi_option_purge_delay` of mimalloc.h: the bindings name only the one after it. Below 0 nothing is
 /// purged.
@@ -23,18 +25,18 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = libmimalloc_sys::mi_option_use
 
 /// From now on freed memory stays with the process. Otherwise the kernel gets the memory of one run
 /// back, and must clear it again inside the measured part of the next: several percent, now and then.
-pub(crate) fn keep_freed_memory() {
+pub fn keep_freed_memory() {
     // SAFETY: sets a number that the allocator reads when it is about to purge; any value is valid.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
 /// Allocations from one stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Allocated {
+pub struct Allocated {
     /// How many.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Bytes asked for in all.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// Return addresses, innermost first.
@@ -44,9 +46,9 @@ pub(crate) type Addresses = Vec<usize>;
 const FRAMES_MAX: usize = 96;
 
 /// Allocations that are counted one by one.
-pub(crate) const ALL_UP_TO: u64 = 100_000;
+pub const ALL_UP_TO: u64 = 100_000;
 /// Of later ones, one in so many is counted, as so many.
-pub(crate) const THEN_ONE_OF: u64 = 16;
+pub const THEN_ONE_OF: u64 = 16;
 
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -143,6 +145,10 @@ unsafe impl GlobalAlloc for Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that profiles itself declares it so.
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
 
     #[test]
     fn allocations_are_counted_by_stack_while_it_is_on() {

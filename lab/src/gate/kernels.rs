@@ -1,63 +1,52 @@
-//! What `schedlab gate` and `schedlab bench` share: the kernels of two builds, counted and timed.
+//! The kernels of two builds, counted and timed: for the gate and for `cargo bench`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
 use regex::Regex;
 use schedlab_perf_dash::compare::{Comparison, Row};
 use schedlab_perf_dash::gate::{Looks, NoiseKey, settled_by_equal_counts};
+use schedlab_workloads::results::Machine;
 
+use super::counts;
 use super::noise::{self, KernelFences};
 use super::wall_clock::{self, Effort, WallClock};
-use super::{counts, cpu};
-use crate::commands::compare::FenceArgs;
+use crate::error::file;
+use crate::{LabError, Notice};
 
 /// How to measure kernels.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct MeasureArgs {
-    /// Kernels to measure: short gives a verdict in seconds, full looks at every plugin
-    #[arg(long, value_name = "SUITE", value_enum, default_value_t = Suite::Full)]
-    pub(crate) suite: Suite,
-    /// What to measure
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Measure::Both)]
-    measure: Measure,
-    /// Pairs of processes that the wall clock is measured with, before the first look
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    sessions: u16,
-    /// Looks at most: kernels that one leaves open are measured in twice as many sessions for the next
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=8))]
-    looks: u16,
-    /// A B B A in each of them, of about a millisecond a turn
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    quartets: u16,
-    /// Start no new session or round after so many seconds, once there are enough for a verdict
-    #[arg(long, value_name = "SECONDS", default_value_t = 150)]
-    pub(crate) seconds: u64,
-    /// The core that both builds take turns on [default: the one with most idle time]
-    #[arg(long, value_name = "N")]
-    cpu: Option<usize>,
-    /// The history of noise: fences are the third quartile plus three interquartile ranges of it
-    /// [default: noise.jsonl in --work]
-    #[arg(long, value_name = "FILE")]
-    noise: Option<PathBuf>,
-    /// Seed of the order and of the bootstrap
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Where worktrees, builds and the history of noise are kept between calls
-    #[arg(long, value_name = "DIR", default_value = "target/gate")]
-    pub(crate) work: PathBuf,
-    #[command(flatten)]
-    pub(crate) fence: FenceArgs,
+#[derive(Clone, Debug)]
+pub struct KernelPlan {
+    /// Kernels to measure.
+    pub suite: Suite,
+    /// What to measure.
+    pub measure: Measure,
+    /// Pairs of processes that the wall clock is measured with, before the first look.
+    pub sessions: usize,
+    /// Looks at most: kernels that one leaves open are measured in twice as many sessions for the next.
+    pub looks: usize,
+    /// A B B A in each session, of about a millisecond a turn.
+    pub quartets: usize,
+    /// Start no new session after so many seconds, once there are enough for a verdict.
+    pub seconds_max: u64,
+    /// The history of noise, which fences are taken from.
+    pub noise_file: PathBuf,
+    /// Percent up to which a difference is noise, where the history says nothing.
+    pub fence_percent: f64,
+    /// What this machine's measurements can be compared with.
+    pub machine: Machine,
+    /// Seed of the order and of the bootstrap.
+    pub seed: u64,
+    /// Where binaries are copied to.
+    pub work: PathBuf,
 }
 
 /// Which kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Suite {
-    /// The hot path in three kernels
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// The hot path in three kernels.
     Short,
-    /// Every plugin and way to decide
+    /// Every plugin and way to decide.
     Full,
 }
 
@@ -71,23 +60,24 @@ impl Suite {
 }
 
 /// Which halves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Measure {
-    /// Wall clock and instructions
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Wall clock and instructions.
     Both,
-    /// Times only
+    /// Times only.
     WallClock,
-    /// Callgrind counts only
+    /// Callgrind counts only.
     Instructions,
 }
 
 /// Which names.
-pub(crate) struct Filter(Option<Regex>);
+#[derive(Clone, Debug)]
+pub struct Filter(Option<Regex>);
 
 impl Filter {
     /// Those that match; all without a pattern.
-    pub(crate) fn new(pattern: Option<&str>, flag: &'static str) -> Result<Filter> {
-        Ok(Filter(pattern.map(Regex::new).transpose().context(flag)?))
+    pub fn new(pattern: Option<&str>) -> Result<Filter, regex::Error> {
+        Ok(Filter(pattern.map(Regex::new).transpose()?))
     }
 
     pub(super) fn takes(&self, name: &str) -> bool {
@@ -96,16 +86,20 @@ impl Filter {
 }
 
 /// What the parts of the gate put together.
-#[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) unmatched: Vec<String>,
+#[derive(Debug, Default)]
+pub struct Report {
+    /// A row for everything that was compared.
+    pub rows: Vec<Row>,
+    /// How it was measured.
+    pub notes: Vec<String>,
+    /// What only one of the builds has.
+    pub unmatched: Vec<String>,
 }
 
 impl Report {
     /// All of it, under a heading.
-    pub(crate) fn comparison(self, title: &str, [base, head]: &[String; 2]) -> Comparison {
+    #[must_use]
+    pub fn comparison(self, title: &str, [base, head]: &[String; 2]) -> Comparison {
         let mut comparison = Comparison::new(title, base, head, self.rows);
         comparison.notes = self.notes;
         comparison.unmatched = self.unmatched;
@@ -122,16 +116,14 @@ struct Places {
 }
 
 impl Places {
-    fn copy(work: &Path, [base, head]: &[PathBuf; 2]) -> Result<Places> {
+    fn copy(work: &Path, [base, head]: &[PathBuf; 2]) -> Result<Places, LabError> {
         let home = std::path::absolute(work.join(format!("run-{:07}", std::process::id())))?;
-        let place = |side: &str, binary: &Path| -> Result<PathBuf> {
+        let place = |side: &str, binary: &Path| -> Result<PathBuf, LabError> {
             let folder = home.join(side);
-            std::fs::create_dir_all(&folder)
-                .with_context(|| format!("{}: cannot be made", folder.display()))?;
-            let file = folder.join("gate-kernels");
-            std::fs::copy(binary, &file)
-                .with_context(|| format!("{}: cannot be copied", binary.display()))?;
-            Ok(file)
+            std::fs::create_dir_all(&folder).map_err(file(&folder, "cannot be made"))?;
+            let copy = folder.join("gate-kernels");
+            std::fs::copy(binary, &copy).map_err(file(binary, "cannot be copied"))?;
+            Ok(copy)
         };
         Ok(Places { base: place("base", base)?, head: place("head", head)?, home })
     }
@@ -143,14 +135,25 @@ impl Drop for Places {
     }
 }
 
-impl MeasureArgs {
-    /// Keeps to one core; what is to be said of it.
-    pub(crate) fn stay_on_core(&self) -> Result<String> {
-        cpu::stay_on(self.cpu)
-    }
+/// What is noise for a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibrated {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its fence, as a share.
+    pub fence: f64,
+    /// The fence is from the kernel's own history, which is long enough.
+    pub is_known: bool,
+}
 
+impl KernelPlan {
     /// Counts and times the kernels of both builds.
-    pub(crate) fn judge(&self, kernels: &[PathBuf; 2], filter: &Filter, report: &mut Report) -> Result<()> {
+    pub fn judge(
+        &self,
+        kernels: &[PathBuf; 2],
+        filter: &Filter,
+        report: &mut Report,
+    ) -> Result<(), LabError> {
         let places = Places::copy(&self.work, kernels)?;
         if self.measure != Measure::WallClock {
             self.count(&places, filter, report)?;
@@ -163,12 +166,12 @@ impl MeasureArgs {
 
     /// Holds one build against itself for one look, and adds what that shows to the history of
     /// noise.
-    pub(crate) fn hold_against_itself(
+    pub fn hold_against_itself(
         &self,
         kernels: &Path,
         filter: &Filter,
         seed: u64,
-    ) -> Result<(WallClock, KernelFences)> {
+    ) -> Result<(WallClock, KernelFences), LabError> {
         let places = Places::copy(&self.work, &[kernels.to_owned(), kernels.to_owned()])?;
         let mut effort = self.effort(seed);
         effort.looks.count = 1;
@@ -176,40 +179,56 @@ impl MeasureArgs {
         let measured = wall_clock::measure([&places.base, &places.head], effort, &fences, filter)?;
         // Cut short by --seconds, it is no measurement of so many sessions.
         if measured.session_count() == effort.looks.first {
-            noise::remember(&self.noise_file(), &self.noise_key(), &measured)?;
+            noise::remember(&self.noise_file, &self.noise_key(), &measured)?;
         }
         Ok((measured, self.fences()?))
     }
 
-    /// The history of noise.
-    pub(crate) fn noise_file(&self) -> PathBuf {
-        self.noise.clone().unwrap_or_else(|| self.work.join("noise.jsonl"))
+    /// Holds a build against itself so often, and says what is noise then. Nothing, if never.
+    pub fn calibrate(
+        &self,
+        kernels: &Path,
+        filter: &Filter,
+        count: u32,
+        notice: Notice<'_>,
+    ) -> Result<Vec<Calibrated>, LabError> {
+        let mut last = None;
+        for at in 0..count {
+            let seed = self.seed.wrapping_add(u64::from(at));
+            last = Some(self.hold_against_itself(kernels, filter, seed)?);
+            notice(&format!("calibration {} of {count}", at + 1));
+        }
+        let Some((measured, fences)) = last else { return Ok(Vec::new()) };
+        let calibrated = |path: &String| Calibrated {
+            kernel: path.clone(),
+            fence: fences.of(path).relative,
+            is_known: fences.knows(path),
+        };
+        Ok(measured.kernels.iter().map(|kernel| calibrated(&kernel.path)).collect())
     }
 
     fn noise_key(&self) -> NoiseKey {
-        noise::key(usize::from(self.sessions), usize::from(self.quartets))
+        noise::key(&self.machine, self.sessions, self.quartets)
     }
 
-    fn fences(&self) -> Result<KernelFences> {
-        KernelFences::read(&self.noise_file(), &self.noise_key(), self.fence.checked()?)
+    fn fences(&self) -> Result<KernelFences, LabError> {
+        KernelFences::read(&self.noise_file, &self.noise_key(), self.fence_percent)
     }
 
     fn effort(&self, seed: u64) -> Effort {
         Effort {
             suite: self.suite,
-            looks: Looks { first: usize::from(self.sessions), count: usize::from(self.looks) },
-            quartets: usize::from(self.quartets),
-            seconds_max: self.seconds,
+            looks: Looks { first: self.sessions, count: self.looks },
+            quartets: self.quartets,
+            seconds_max: self.seconds_max,
             seed,
         }
     }
 
-    fn count(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<()> {
+    fn count(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<(), LabError> {
         let Some(valgrind) = counts::valgrind() else {
             if self.measure == Measure::Instructions {
-                bail!(
-                    "valgrind is not in PATH, so instructions cannot be counted; `apt-get install valgrind` has it"
-                );
+                return Err(LabError::NoValgrind);
             }
             report.notes.push("instructions were not counted: valgrind is not in PATH".to_owned());
             return Ok(());
@@ -227,7 +246,7 @@ impl MeasureArgs {
         Ok(())
     }
 
-    fn time(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<()> {
+    fn time(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<(), LabError> {
         let (effort, fences) = (self.effort(self.seed), self.fences()?);
         let measured = wall_clock::measure([&places.base, &places.head], effort, &fences, filter)?;
         let equal = EqualCounts::of(&report.rows);
@@ -249,7 +268,7 @@ impl MeasureArgs {
         if measured.kernels.iter().any(|kernel| !fences.knows(&kernel.path)) {
             report.notes.push(format!(
                 "fences of {} % are a guess: `schedlab gate BASE --calibrate 20` measures this machine's own",
-                self.fence.fence
+                self.fence_percent
             ));
         }
         report.unmatched.extend(measured.unmatched);

@@ -10,25 +10,32 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::compare::{Fences, Metric, Pairing, Row};
 use schedlab_perf_dash::gate::{GATE_LEVEL, score};
 use schedlab_perf_dash::stats::{ROUND, SAMPLES_MIN, abba_order};
 use schedlab_workloads::results::{RunResult, Stage, Status, WorkloadResult, write_atomic};
 use schedlab_workloads::suites;
 
+use super::kernels::Report;
 use super::wall_clock::reference_rate;
-use crate::progress::complain;
+use crate::error::file;
+use crate::{LabError, Notice};
 
 /// What to run, and how often.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
-    pub(super) config: PathBuf,
-    pub(super) filter: Option<String>,
-    pub(super) rounds: usize,
-    pub(super) repeat: u32,
-    pub(super) seconds_max: u64,
-    pub(super) seed: u64,
+pub struct WorkloadPlan {
+    /// scheduler_perf config of the workloads.
+    pub config: PathBuf,
+    /// Only workloads whose name matches.
+    pub filter: Option<String>,
+    /// Rounds (A B B A, a process each); fewer when the time is up.
+    pub rounds: usize,
+    /// Repeats within such a process, the best of which is one sample.
+    pub repeat: u32,
+    /// Start no new round after so many seconds, once there are enough for a verdict.
+    pub seconds_max: u64,
+    /// Seed of the order and of the bootstrap.
+    pub seed: u64,
 }
 
 /// What the runs of one build measured of one workload, a value a process.
@@ -42,14 +49,33 @@ struct Samples {
 
 /// All workloads of a run.
 #[derive(Debug, Default)]
-pub(super) struct Ran {
+struct Ran {
     workloads: BTreeMap<String, [Samples; 2]>,
     /// The yardstick's rate beside each round.
     steps_per_s: Vec<f64>,
 }
 
-/// Runs both builds.
-pub(super) fn run(base: &Path, head: &Path, plan: &Rounds) -> Result<Ran> {
+/// Runs the workloads by both builds and judges them.
+pub fn judge_workloads(
+    [base, head]: &[PathBuf; 2],
+    plan: &WorkloadPlan,
+    fences: &Fences,
+    report: &mut Report,
+    notice: Notice<'_>,
+) -> Result<(), LabError> {
+    let ran = run(base, head, plan)?;
+    report.rows.extend(ran.rows(fences, plan.seed));
+    report.notes.extend(ran.score_notes(plan.seed, notice));
+    report.notes.push(format!(
+        "workloads: {} round(s) of two processes a build, order from seed {}, a sample is the best of {} repeat(s)",
+        ran.round_count(),
+        plan.seed,
+        plan.repeat
+    ));
+    Ok(())
+}
+
+fn run(base: &Path, head: &Path, plan: &WorkloadPlan) -> Result<Ran, LabError> {
     let one = |binary: &Path, repeat: u32| child(binary, plan, repeat);
     // Once each, uncounted: pages of the binary come from disk the first time.
     one(base, 1)?;
@@ -71,17 +97,17 @@ pub(super) fn run(base: &Path, head: &Path, plan: &Rounds) -> Result<Ran> {
 }
 
 /// The gate's own workloads, written out because the base binary may not know them.
-pub(super) fn write_suite(work: &Path) -> Result<PathBuf> {
+pub fn write_suite(work: &Path) -> Result<PathBuf, LabError> {
     let dir = work.join("suites");
     let config = dir.join("gate/performance-config.yaml");
-    write_atomic(&config, include_bytes!("../../../suites/gate/performance-config.yaml"))?;
+    write_atomic(&config, include_bytes!("../../suites/gate/performance-config.yaml"))?;
     for (name, content) in suites::EMBEDDED.files.iter().filter(|(name, _)| name.starts_with("templates/")) {
         write_atomic(&dir.join(name), content.as_bytes())?;
     }
     Ok(config)
 }
 
-fn child(binary: &Path, plan: &Rounds, repeat: u32) -> Result<RunResult> {
+fn child(binary: &Path, plan: &WorkloadPlan, repeat: u32) -> Result<RunResult, LabError> {
     let mut args = vec!["--threads", "1"];
     let repeat = repeat.to_string();
     args.extend(["--repeat", &repeat]);
@@ -94,7 +120,7 @@ fn child(binary: &Path, plan: &Rounds, repeat: u32) -> Result<RunResult> {
 }
 
 /// `BINARY run --json ARGS`, and what it measured.
-pub(crate) fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult> {
+fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult, LabError> {
     let never = AtomicBool::new(false);
     Ok(run_json_unless(&never, binary, args)?.expect("nobody interrupts it"))
 }
@@ -104,7 +130,7 @@ pub(crate) fn run_json_unless(
     interrupt: &AtomicBool,
     binary: &Path,
     args: &[&str],
-) -> Result<Option<RunResult>> {
+) -> Result<Option<RunResult>, LabError> {
     let child = Command::new(binary)
         .args(["run", "--json"])
         .args(args)
@@ -112,23 +138,19 @@ pub(crate) fn run_json_unless(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("{}: cannot be started", binary.display()))?;
+        .map_err(file(binary, "cannot be started"))?;
     let Some(output) = output_unless(interrupt, child)? else { return Ok(None) };
     if !output.status.success() {
-        bail!(
-            "{} run ended with {}: {}",
-            binary.display(),
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(LabError::RunEnded { binary: binary.to_owned(), status: output.status, said });
     }
     serde_json::from_slice(&output.stdout)
         .map(Some)
-        .with_context(|| format!("{}: `run --json` did not print a result", binary.display()))
+        .map_err(|source| LabError::NoResult { binary: binary.to_owned(), source })
 }
 
 /// What a process says; `None` when the flag was set before it ended.
-fn output_unless(interrupt: &AtomicBool, mut child: Child) -> Result<Option<Output>> {
+fn output_unless(interrupt: &AtomicBool, mut child: Child) -> Result<Option<Output>, LabError> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
         // Both at once: a process whose pipe is full waits for its reader.
@@ -184,11 +206,11 @@ impl Samples {
 }
 
 impl Ran {
-    pub(super) fn round_count(&self) -> usize {
+    fn round_count(&self) -> usize {
         self.steps_per_s.len()
     }
 
-    pub(super) fn rows(&self, fences: &Fences, seed: u64) -> Vec<Row> {
+    fn rows(&self, fences: &Fences, seed: u64) -> Vec<Row> {
         let rows = |(workload, [base, head]): (&String, &[Samples; 2])| {
             throughput_rows(workload, base, head, fences, seed)
         };
@@ -196,10 +218,10 @@ impl Ran {
     }
 
     /// Head's throughput in units of this machine's yardstick.
-    pub(super) fn score_notes(&self, seed: u64) -> Vec<String> {
+    fn score_notes(&self, seed: u64, notice: Notice<'_>) -> Vec<String> {
         let note = |(workload, [_, head]): (&String, &[Samples; 2])| {
             if head.throughput.iter().any(|&rate| rate <= 0.0) {
-                complain(&format!("schedlab: {workload} has no throughput, so no score"));
+                notice(&format!("{workload} has no throughput, so no score"));
                 return None;
             }
             // A round's samples beside the yardstick of that round.

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::LabError;
 
 /// How long to look for the idle core.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Keeps this thread, and every process it starts, on one core; says which.
-pub(super) fn stay_on(wanted: Option<usize>) -> Result<String> {
+/// Keeps this thread, and every process it starts, on one core, the idlest unless one is wanted; says which.
+pub fn stay_on_core(wanted: Option<usize>) -> Result<String, LabError> {
     let Ok(allowed) = sched_getaffinity(None) else {
         return Ok("this system cannot keep processes on one core".to_owned());
     };
@@ -23,8 +24,11 @@ pub(super) fn stay_on(wanted: Option<usize>) -> Result<String> {
     if core < CpuSet::MAX_CPU {
         one.set(core);
     }
-    sched_setaffinity(None, &one)
-        .with_context(|| format!("--cpu {core}: not a core of this process; it may use {cores:?}"))?;
+    sched_setaffinity(None, &one).map_err(|errno| LabError::Core {
+        core,
+        allowed: cores,
+        source: errno.into(),
+    })?;
     Ok(format!("both builds took turns on core {core}"))
 }
 

@@ -13,14 +13,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
-
-use crate::progress::complain;
+use crate::error::file;
+use crate::{LabError, Notice};
 
 /// Something to build, and what to call it.
 #[derive(Clone, Debug)]
-pub(crate) struct Build {
-    pub(crate) name: String,
+pub struct Build {
+    /// What to call it: the revision, or the working tree.
+    pub name: String,
     checkout: PathBuf,
     target: PathBuf,
     features: Vec<String>,
@@ -28,14 +28,16 @@ pub(crate) struct Build {
 
 impl Build {
     /// A commit, in a worktree of its own.
-    pub(crate) fn of_revision(revision: &str, work: &Path) -> Result<Build> {
+    pub fn of_revision(revision: &str, work: &Path) -> Result<Build, LabError> {
         let spec = format!("{revision}^{{commit}}");
-        let commit = git(Path::new("."), &["rev-parse", "--verify", "--short=12", &spec])
-            .with_context(|| format!("{revision:?} is not a revision of this repository"))?;
+        let commit =
+            git(Path::new("."), &["rev-parse", "--verify", "--short=12", &spec]).map_err(|source| {
+                LabError::NoRevision { revision: revision.to_owned(), source: Box::new(source) }
+            })?;
         let home = std::path::absolute(work.join(&commit))?;
         let checkout = home.join("src");
         if !checkout.join("Cargo.toml").is_file() {
-            std::fs::create_dir_all(&home).with_context(|| format!("{}: cannot be made", home.display()))?;
+            std::fs::create_dir_all(&home).map_err(file(&home, "cannot be made"))?;
             // A worktree whose folder was deleted is still registered; forget it first.
             git(Path::new("."), &["worktree", "prune"])?;
             let path = checkout.display().to_string();
@@ -46,7 +48,7 @@ impl Build {
     }
 
     /// The working tree, changes and all; without git, the folder this is called in.
-    pub(crate) fn of_working_tree(work: &Path) -> Result<Build> {
+    pub fn of_working_tree(work: &Path) -> Result<Build, LabError> {
         let target = std::path::absolute(work.join("working-tree"))?.join("target");
         let Ok(top) = git(Path::new("."), &["rev-parse", "--show-toplevel"]) else {
             let (name, checkout) = ("working tree".to_owned(), std::env::current_dir()?);
@@ -60,7 +62,8 @@ impl Build {
     }
 
     /// The same with features of `schedlab-benches`, built in a place of its own.
-    pub(crate) fn with_features(mut self, features: &[String]) -> Build {
+    #[must_use]
+    pub fn with_features(mut self, features: &[String]) -> Build {
         if !features.is_empty() {
             let list = features.join("-");
             self.name = format!("{} with {list}", self.name);
@@ -71,30 +74,26 @@ impl Build {
     }
 
     /// Builds the kernels and says where they are.
-    pub(crate) fn kernels(&self) -> Result<PathBuf> {
+    pub fn kernels(&self, notice: Notice<'_>) -> Result<PathBuf, LabError> {
         let features = self.features.join(",");
         let mut args = vec!["-p", "schedlab-benches", "--bin", "gate-kernels"];
         if !features.is_empty() {
             args.extend(["--features", &features]);
         }
-        self.cargo(&args).with_context(|| {
-            format!(
-                "{} has no kernels to measure: a base older than the gate cannot be held against",
-                self.name
-            )
-        })?;
+        self.cargo(&args, notice)
+            .map_err(|source| LabError::NoKernels { name: self.name.clone(), source: Box::new(source) })?;
         Ok(self.target.join("release/gate-kernels"))
     }
 
     /// Builds the whole program and says where it is.
-    pub(crate) fn schedlab(&self) -> Result<PathBuf> {
-        self.cargo(&["-p", "schedlab", "--bin", "schedlab"])
-            .with_context(|| format!("{} does not build", self.name))?;
+    pub fn schedlab(&self, notice: Notice<'_>) -> Result<PathBuf, LabError> {
+        self.cargo(&["-p", "schedlab", "--bin", "schedlab"], notice)
+            .map_err(|source| LabError::NotBuilt { name: self.name.clone(), source: Box::new(source) })?;
         Ok(self.target.join("release/schedlab"))
     }
 
-    fn cargo(&self, args: &[&str]) -> Result<()> {
-        complain(&format!("schedlab: building {} ({})", self.name, args[args.len() - 1]));
+    fn cargo(&self, args: &[&str], notice: Notice<'_>) -> Result<(), LabError> {
+        notice(&format!("building {} ({})", self.name, args[args.len() - 1]));
         let mut command = Command::new("cargo");
         command
             .args(["build", "--release", "--locked"])
@@ -122,14 +121,14 @@ impl Build {
 }
 
 /// A ready binary, by its absolute path.
-pub(crate) fn given(binary: &Path) -> Result<PathBuf> {
+pub fn given(binary: &Path) -> Result<PathBuf, LabError> {
     if !binary.is_file() {
-        bail!("{}: there is no such binary", binary.display());
+        return Err(LabError::NoBinary(binary.to_owned()));
     }
     Ok(std::path::absolute(binary)?)
 }
 
-fn git(dir: &Path, args: &[&str]) -> Result<String> {
+fn git(dir: &Path, args: &[&str]) -> Result<String, LabError> {
     let mut command = Command::new("git");
     command.args(args).current_dir(dir);
     let output = run(command)?;
@@ -137,15 +136,17 @@ fn git(dir: &Path, args: &[&str]) -> Result<String> {
 }
 
 /// Runs a program to its end; what it complained of is in the error.
-pub(super) fn run(mut command: Command) -> Result<Output> {
-    let output = command.stdin(Stdio::null()).output().with_context(|| {
-        format!("{} cannot be started; is it installed?", command.get_program().display())
-    })?;
+pub(crate) fn run(mut command: Command) -> Result<Output, LabError> {
+    let program = command.get_program().display().to_string();
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(source) => return Err(LabError::NotStarted { program, source }),
+    };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let from = said.lines().count().saturating_sub(20);
         let tail: Vec<&str> = said.lines().skip(from).collect();
-        bail!("{} ended with {}:\n{}", command.get_program().display(), output.status, tail.join("\n"));
+        return Err(LabError::Ended { program, status: output.status, said: tail.join("\n") });
     }
     Ok(output)
 }

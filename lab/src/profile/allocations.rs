@@ -9,10 +9,14 @@ use schedlab_perf_dash::profile::frame_name;
 use crate::alloc::{Addresses, Allocated};
 
 /// Call sites, the most bytes first, and the stacks for a flamegraph of bytes.
-pub(super) struct Allocations {
-    pub(super) sites: Vec<AllocationSite>,
-    pub(super) stacks: BTreeMap<Vec<String>, u64>,
-    pub(super) all: Allocated,
+#[derive(Clone, Debug)]
+pub struct Allocations {
+    /// Who allocates.
+    pub sites: Vec<AllocationSite>,
+    /// Bytes by stack, outermost function first.
+    pub stacks: BTreeMap<Vec<String>, u64>,
+    /// All together.
+    pub all: Allocated,
 }
 
 /// A function on a stack and where in the source the call is.
@@ -72,7 +76,7 @@ fn frames_at(address: usize) -> Vec<Frame> {
 /// What is left when the allocator and what counts are taken off the inner end.
 fn without_allocator<'s, 'f>(stack: &'s [&'f Frame]) -> &'s [&'f Frame] {
     const ALLOCATOR: [&str; 5] =
-        ["schedlab::alloc::", "__rust_alloc", "__rust_realloc", "__rust_no_alloc_shim", "__rdl_"];
+        ["schedlab_lab::alloc::", "__rust_alloc", "__rust_realloc", "__rust_no_alloc_shim", "__rdl_"];
     let is_allocator = |frame: &&Frame| ALLOCATOR.iter().any(|mark| frame.name.contains(mark));
     let last = stack.iter().rposition(is_allocator);
     &stack[last.map_or(0, |at| at + 1)..]
@@ -100,7 +104,7 @@ mod tests {
     fn a_call_site_is_the_innermost_function_of_ours() {
         let frames = [
             frame("backtrace::trace_unsynchronized"),
-            frame("schedlab::alloc::count"),
+            frame("schedlab_lab::alloc::count"),
             frame("__rustc::__rust_alloc"),
             frame("alloc::vec::Vec::push"),
             frame("schedlab_core::queue::active::push"),

@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{
     Looks, Quartet, REFERENCE_STEPS, Session, kernel_row, reference_kernel, score,
@@ -16,6 +15,7 @@ use schedlab_perf_dash::stats::{Verdict, abba_order, median, middle_of_pairs, pa
 use super::kernels::{Filter, Suite};
 use super::noise::KernelFences;
 use super::server::{Server, list};
+use crate::LabError;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,9 @@ const BLOCK_NS: f64 = 1e6;
 
 /// One kernel, measured.
 #[derive(Debug)]
-pub(crate) struct Measured {
-    pub(super) path: String,
+pub struct Measured {
+    /// The kernel's name.
+    pub path: String,
     turns: usize,
     sessions: Vec<Session>,
     /// The same by the thread's own clock.
@@ -45,8 +46,9 @@ pub(crate) struct Measured {
 
 /// All kernels of a run.
 #[derive(Debug)]
-pub(crate) struct WallClock {
-    pub(crate) kernels: Vec<Measured>,
+pub struct WallClock {
+    /// Those that both builds have.
+    pub kernels: Vec<Measured>,
     pub(super) unmatched: Vec<String>,
     pub(super) looks: Looks,
     /// The yardstick's rate beside each session.
@@ -59,7 +61,7 @@ pub(super) fn measure(
     effort: Effort,
     fences: &KernelFences,
     filter: &Filter,
-) -> Result<WallClock> {
+) -> Result<WallClock, LabError> {
     let looks = effort.looks;
     let mut all = WallClock { looks, ..common_kernels([base, head], effort.suite, filter)? };
     let started = Instant::now();
@@ -84,7 +86,7 @@ pub(super) fn measure(
 }
 
 /// The kernels of both builds, not measured yet.
-fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Result<WallClock> {
+fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Result<WallClock, LabError> {
     let (of_base, of_head) = (list(base, suite, "timed")?, list(head, suite, "timed")?);
     let looks = Looks { first: 0, count: 1 };
     let mut all = WallClock { kernels: Vec::new(), unmatched: Vec::new(), looks, steps_per_s: Vec::new() };
@@ -98,20 +100,19 @@ fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Re
     let only_head = |path: &&String| filter.takes(path) && !of_base.contains(path);
     all.unmatched.extend(of_head.iter().filter(only_head).map(|path| format!("{path} (head only)")));
     if all.kernels.is_empty() {
-        bail!("no kernel is left to time; the filter leaves none, or the builds have none in common");
+        return Err(LabError::NoKernelLeft);
     }
     Ok(all)
 }
 
 /// Starts both, in a drawn order: the first to ask for memory gets other memory.
-fn start_both(binaries: [&Path; 2], suite: Suite, seed: u64) -> Result<[Server; 2]> {
+fn start_both(binaries: [&Path; 2], suite: Suite, seed: u64) -> Result<[Server; 2], LabError> {
     let mut servers = [None, None];
     for at in abba_order(2, 1, !seed).concat().into_iter().take(2) {
         // Names of one length: see `Places`.
         servers[at] = Some(Server::start(binaries[at], ["base-copy", "head-copy"][at], suite)?);
     }
-    let [Some(base), Some(head)] = servers else { bail!("an order of two names both") };
-    Ok([base, head])
+    Ok(servers.map(|server| server.expect("an order of two names both")))
 }
 
 impl Measured {
@@ -125,7 +126,7 @@ impl Measured {
         }
     }
 
-    fn session(&mut self, servers: &mut [Server; 2], quartets: usize, seed: u64) -> Result<()> {
+    fn session(&mut self, servers: &mut [Server; 2], quartets: usize, seed: u64) -> Result<(), LabError> {
         let is_asked_alike = self.turns != 0;
         if !is_asked_alike {
             self.turns = turns_of_a_block(&mut servers[0], &self.path)?;
@@ -185,7 +186,7 @@ fn quartet([base, head]: &[Vec<f64>; 2]) -> Quartet {
 }
 
 /// Grows until a block is long enough; the second half of the growing warms the kernel.
-fn turns_of_a_block(server: &mut Server, path: &str) -> Result<usize> {
+fn turns_of_a_block(server: &mut Server, path: &str) -> Result<usize, LabError> {
     let mut turns = 1_usize;
     loop {
         let ns = server.time(path, turns)?.wall_ns.min(server.time(path, turns)?.wall_ns).max(1.0);
@@ -201,7 +202,9 @@ impl WallClock {
         self.steps_per_s.len()
     }
 
-    pub(crate) fn rows(&self, fences: &KernelFences) -> Vec<Row> {
+    /// The rows that are judged, each followed by one that is shown.
+    #[must_use]
+    pub fn rows(&self, fences: &KernelFences) -> Vec<Row> {
         self.kernels.iter().flat_map(|kernel| kernel.rows(fences, self.looks)).collect()
     }
 

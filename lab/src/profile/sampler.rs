@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
 use pprof::{ProfilerGuard, Report};
 use schedlab_workloads::executor::Progress;
 use schedlab_workloads::ops::ResolvedOp;
 use schedlab_workloads::resolve::ResolvedWorkload;
 
 use super::counters::Counters;
-use crate::alloc;
+use crate::{LabError, alloc};
 
 /// What is looked at.
 pub(super) enum Look {
@@ -45,13 +44,10 @@ pub(super) struct State {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(workload: &'a ResolvedWorkload, look: Look) -> Result<Sampler<'a>> {
+    pub(super) fn new(workload: &'a ResolvedWorkload, look: Look) -> Result<Sampler<'a>, LabError> {
         if let Look::Cpu { frequency, .. } = &look {
             // The first guard loads the unwinder's tables; better now than inside the measured part.
-            drop(
-                ProfilerGuard::new(*frequency)
-                    .context("the profiler cannot be started on this system (it needs SIGPROF)")?,
-            );
+            drop(ProfilerGuard::new(*frequency).map_err(LabError::NoProfiler)?);
         }
         let state = State {
             look,
@@ -69,12 +65,12 @@ impl<'a> Sampler<'a> {
     }
 
     /// Ends looking, if it is on, and keeps what was seen.
-    pub(super) fn pause(&self) -> Result<()> {
+    pub(super) fn pause(&self) -> Result<(), LabError> {
         let mut state = self.lock();
         state.pause();
         state.is_collecting = false;
         match state.failed.take() {
-            Some(why) => bail!("the profiler failed: {why}"),
+            Some(why) => Err(LabError::Profiler(why)),
             None => Ok(()),
         }
     }
