@@ -1,6 +1,5 @@
 //! `schedlab`: arguments in, tables and files out. Everything it does is in the other crates.
 
-mod alloc;
 mod announce;
 mod args;
 mod commands;
@@ -18,9 +17,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
+use schedlab_lab::alloc::{self, Allocator};
 
 #[global_allocator]
-static ALLOCATOR: alloc::Allocator = alloc::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 /// What the process ends with. Upstream's benchmarks only know pass and fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

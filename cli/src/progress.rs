@@ -79,6 +79,11 @@ pub(crate) fn note(result: io::Result<()>) {
     }
 }
 
+/// Passes on what a session says while it lasts.
+pub(crate) fn notice(text: &str) {
+    complain(&format!("schedlab: {text}"));
+}
+
 /// Prints a line on standard error.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable(text));

@@ -25,7 +25,6 @@ pub mod latency;
 pub mod link;
 pub mod runtime;
 pub mod selector;
-pub mod simulate;
 pub mod validate;
 
 pub use api::{Api, ApiError, Reason};

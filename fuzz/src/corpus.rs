@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use schedlab_perf_dash::history::Record;
-use schedlab_workloads::replay::parse_trace;
+use schedlab_replay::parse_trace;
 use schedlab_workloads::results::RunResult;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Corpus {
     pub fn load() -> Corpus {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut seeds: BTreeMap<Kind, Vec<Vec<u8>>> = BTreeMap::new();
-        for file in files(&root.join("workloads")).into_iter().chain(files(&root.join("cli"))) {
+        for file in ["workloads", "lab", "replay/tests"].iter().flat_map(|folder| files(&root.join(folder))) {
             let Some(kind) = kind_of(&file) else { continue };
             let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             if kind == Kind::Trace {
@@ -99,7 +99,12 @@ fn kind_of(file: &Path) -> Option<Kind> {
     match name {
         "performance-config.yaml" => Some(Kind::Workload),
         "study.yaml" => Some(Kind::Workload),
-        _ if text.contains("/conformance/") && name.ends_with(".json.gz") => Some(Kind::Trace),
+        // Two traces of a family: the others are of the same shape.
+        _ if text.contains("/conformance/")
+            && ["-1.json.gz", "-7.json.gz"].iter().any(|end| name.ends_with(end)) =>
+        {
+            Some(Kind::Trace)
+        }
         _ if text.contains("/templates/") && name.ends_with(".yaml") => Some(Kind::Template),
         _ => None,
     }

@@ -106,11 +106,12 @@ fn module_of(file: &str) -> Option<String> {
     if file.contains("/library/") || file.contains("/registry/") {
         return None;
     }
-    const CRATES: [(&str, &str); 5] = [
+    const CRATES: [(&str, &str); 6] = [
         ("core/src/", "schedlab_core"),
         ("cluster/src/", "schedlab_cluster"),
         ("workloads/src/", "schedlab_workloads"),
         ("perf-dash/src/", "schedlab_perf_dash"),
+        ("lab/src/", "schedlab_lab"),
         ("cli/src/", "schedlab"),
     ];
     let (at, mark, package) = CRATES

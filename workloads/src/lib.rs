@@ -13,7 +13,6 @@
 //! - [`gates`]: feature gates, those that the scheduler has and those that change nothing here.
 //! - [`explain`]: why a pod goes where it goes, as data.
 //! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
-//! - [`replay`]: decisions recorded from kube-scheduler, checked against the engine.
 //! - [`protocol`]: how often a workload runs until its number can be quoted.
 //! - [`results`]: what a run is remembered by.
 //! - [`files`]: everything that is written, whole or not at all.
@@ -34,7 +33,6 @@ pub mod metrics;
 pub mod ops;
 pub mod params;
 pub mod protocol;
-pub mod replay;
 pub mod resolve;
 pub mod results;
 pub mod scheduler_config;

@@ -9,6 +9,7 @@ mod explain_text;
 pub(crate) mod gate;
 mod keep;
 pub(crate) mod list;
+mod measure;
 pub(crate) mod merge;
 #[cfg(test)]
 mod outputs_agree;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use schedlab_workloads::replay::{TraceReport, replay_file};
+use schedlab_replay::{TraceReport, replay_file};
 use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 

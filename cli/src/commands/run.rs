@@ -14,8 +14,10 @@ use schedlab_core::interner::Vocabulary;
 use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
+use schedlab_lab::run::RunPlan;
+use schedlab_lab::study::Studies;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
-use schedlab_workloads::executor::{ConfigFile, Control, Outcome, Progress, RunSettings, run_workload};
+use schedlab_workloads::executor::{ConfigFile, Control, Progress, RunSettings};
 use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::lab_plugins;
@@ -179,7 +181,7 @@ fn complain_of(args: &RunArgs, result: &RunResult) {
 fn run_studies(
     args: &RunArgs,
     scheduler_config: Option<&(SchedulerConfigFile, SchedulerConfig)>,
-    found: &study::Studies,
+    found: &Studies,
 ) -> Result<Exit> {
     let gates = parse_gates(&args.feature_gates)?;
     let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
@@ -432,21 +434,19 @@ pub(super) fn repeat(
         Some(count) => Protocol::Exactly(count),
         None => Protocol::UntilNarrow(Narrow { precision: args.precision, budget: args.budget }),
     };
-    let measured = protocol.measure(|| run_once(args, workload, control));
+    let plan = match plan(args) {
+        Ok(plan) => plan,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let measured = protocol.measure(|| Ok(plan.run(workload, control)?));
     bar.clear();
     measured
 }
 
-/// Runs a workload once as the flags say. `ab` and `profile` run their workloads through here too,
-/// so a new flag works for them by itself.
-pub(super) fn run_once(args: &RunArgs, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome> {
-    let gates = parse_gates(&args.feature_gates)?;
-    if gates.is_empty() {
-        return Ok(run_workload(workload, settings(args), control)?);
-    }
-    let mut workload = workload.clone();
-    workload.feature_gates.extend(gates);
-    Ok(run_workload(&workload, settings(args), control)?)
+/// How a workload runs as the flags say. `ab`, studies and `profile` run their workloads by it too, so
+/// a new flag works for them by itself.
+pub(super) fn plan(args: &RunArgs) -> Result<RunPlan> {
+    Ok(RunPlan { settings: settings(args), feature_gates: parse_gates(&args.feature_gates)? })
 }
 
 /// Writes all files of a run and returns the report's path.

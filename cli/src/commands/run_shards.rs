@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use schedlab_lab::study::{Studies, Wanted};
 use schedlab_workloads::assemble::{Assembly, workload_results};
 use schedlab_workloads::digest::Digest;
 use schedlab_workloads::resolve::{ResolvedWorkload, SchedulerConfigFile};
@@ -26,12 +27,12 @@ const ENFORCE: &str = "enforce thresholds";
 enum Work {
     Workloads(Vec<ResolvedWorkload>, Vec<Skipped>),
     /// All variants of a point are one unit: they are compared with each other.
-    Points(study::Studies, Vec<study::Wanted>),
+    Points(Studies, Vec<Wanted>),
 }
 
 impl Work {
     fn unit_names(&self) -> Vec<String> {
-        let point = |(study, points): &study::Wanted| {
+        let point = |(study, points): &Wanted| {
             let cells = points.first().and_then(|cells| cells.first());
             let point = cells.map(|cell| cell.point.join("/")).unwrap_or_default();
             format!("{}/{point}", study.name)

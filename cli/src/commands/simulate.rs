@@ -9,7 +9,7 @@ mod mutants {
     //! Without the feature there is nothing to look for.
 
     use anyhow::{Result, bail};
-    use schedlab_cluster::simulate::faults::Profile;
+    use schedlab_simulator::faults::Profile;
 
     use super::SimulateArgs;
     use crate::Exit;
@@ -30,12 +30,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::simulate::faults::Profile;
-use schedlab_cluster::simulate::seeds::{
+use schedlab_core::mutants::Mutants;
+use schedlab_simulator::faults::Profile;
+use schedlab_simulator::seeds::{
     Failure, Go, SeedPlan, Summary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
 };
-use schedlab_cluster::simulate::{Shrunk, generate, run_traced, shrink};
-use schedlab_core::mutants::Mutants;
+use schedlab_simulator::{Shrunk, generate, run_traced, shrink};
 use serde_json::{Value, json};
 
 use crate::Exit;

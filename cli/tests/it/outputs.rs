@@ -17,12 +17,11 @@ fn every_command_fails_when_standard_output_is_full() {
     let folder = Folder::new();
     let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}")));
     schedlab_in(&folder, &["run", "--config", &file, "--repeat", "2", "--out", "base"]).ends_with(0);
-    let trace =
-        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/tests/conformance"))
-            .expect("traces are part of the project")
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.extension().is_some_and(|extension| extension == "gz"))
-            .expect("a trace");
+    let trace = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay/tests/conformance"))
+        .expect("traces are part of the project")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        .expect("a trace");
     let trace = trace.display().to_string();
     let cases: [&[&str]; 13] = [
         &["--help"],

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{Folder, schedlab_in};
 
 fn traces() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/tests/conformance");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay/tests/conformance");
     let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
         .expect("traces are part of the project")
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -268,7 +268,7 @@ fn bad_shards_are_refused() {
 #[test]
 fn replayed_traces_in_shards_merge_to_the_bytes_of_one_run() {
     let folder = Folder::new();
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/tests/conformance");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay/tests/conformance");
     let mut traces: Vec<String> = fs::read_dir(dir)
         .expect("traces are part of the project")
         .map(|entry| entry.expect("an entry").path().display().to_string())

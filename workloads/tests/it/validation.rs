@@ -1,12 +1,10 @@
 //! What is known to be accepted by an API server is accepted here.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schedlab_cluster::api::Object;
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_cluster::validate::validate;
-use schedlab_workloads::replay::{Step, read_trace};
 use schedlab_workloads::resolve::{Selection, Suite};
 use schedlab_workloads::source::DiskSource;
 use schedlab_workloads::suites;
@@ -57,33 +55,4 @@ fn objects_of_upstream_workloads_are_valid() {
     let Some(root) = upstream_root() else { return };
     let suite = Suite::load(Arc::new(DiskSource), &root).unwrap_or_else(|error| panic!("{error}"));
     assert!(500 < every_object_is_valid(&suite));
-}
-
-fn traces(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(".json.gz")).collect()
-}
-
-#[test]
-fn objects_of_recorded_traces_are_valid() {
-    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let committed = traces(&home.join("tests/conformance"));
-    assert!(!committed.is_empty());
-    // Those beside the repository are more of the same; without them the committed ones are checked.
-    for path in committed.into_iter().chain(traces(&home.join("../../shared/conformance"))) {
-        // Families that replay does not know yet are not read.
-        let Ok(trace) = read_trace(&path) else { continue };
-        let place = path.display();
-        for node in &trace.cluster.nodes {
-            validate(&Object::Node(Box::new(node.clone())))
-                .unwrap_or_else(|error| panic!("{place}: {error}"));
-        }
-        let scheduled = trace.steps.iter().filter_map(|step| match step {
-            Step::Schedule { pod, .. } | Step::UpdatePod { pod } => Some(&**pod),
-            _ => None,
-        });
-        for pod in trace.cluster.pods.iter().chain(&trace.cluster.nominated).chain(scheduled) {
-            validate(&Object::Pod(Box::new(pod.clone()))).unwrap_or_else(|error| panic!("{place}: {error}"));
-        }
-    }
 }

@@ -5,23 +5,18 @@
 
 mod variant;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
-use schedlab_perf_dash::stats::{ROUND, abba_order};
-use schedlab_workloads::assemble::{Assembly, Run, workload_results};
-use schedlab_workloads::executor::{ConfigFile, Control, NoProgress};
-use schedlab_workloads::lab_plugins;
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
-use schedlab_workloads::results::{Stage, Status, WorkloadResult};
+use schedlab_lab::ab::{AbPlan, AbSession, Variant};
+use schedlab_perf_dash::compare::Comparison;
+use schedlab_workloads::resolve::{SUPPORTED_OPCODES, runnable};
 
-use self::variant::{Program, Variant};
+use self::variant::{Named, of_flags, of_revision};
 pub(crate) use self::variant::{parse_flags, split_words};
 use super::compare::FenceArgs;
-use super::gate::workloads::run_json_unless;
 use super::verdicts::{OutputArgs, present};
 use super::{run, select};
 use crate::args::SelectArgs;
@@ -62,68 +57,54 @@ pub(crate) struct AbArgs {
     output: OutputArgs,
 }
 
-/// What the runs of one variant measured, in the order they ran.
-#[derive(Clone, Debug, Default)]
-struct Samples {
-    throughput: Vec<f64>,
-    cycle_mean_us: Vec<f64>,
-    end_to_end_p99_us: Vec<f64>,
-    /// Pods bound in each run: the same for all, or the times do not count.
-    scheduled: Vec<u64>,
-    trouble: Option<String>,
-}
-
 pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
     let variants = variants(args)?;
     let fences = args.fence.fences()?;
     let interrupt = signals::listen();
-    let mut rows: Vec<Vec<Row>> = vec![Vec::new(); variants.len()];
+    let mut session = AbSession::new(plan(args), variants);
     for selected in select::workloads(&args.select, Some(run::DEFAULT_LABELS))? {
         let workload = selected.workload?;
         if let Err(reason) = runnable(&workload, SUPPORTED_OPCODES) {
             complain(&format!("schedlab: {} is skipped: {reason}", workload.full_name));
             continue;
         }
-        let samples = measure(args, &variants, &workload, &interrupt)?;
-        let fence = fences.of(&workload.full_name);
-        for (head, rows) in samples.iter().zip(&mut rows).skip(1) {
-            rows.extend(rows_of(&workload.full_name, &samples[0], head, fence, args.order_seed));
-        }
-        if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+        session.compare(&workload, fences.of(&workload.full_name), &interrupt)?;
+        if interrupt.load(Ordering::Relaxed) {
             break;
         }
     }
-    let is_cut_short = interrupt.load(std::sync::atomic::Ordering::Relaxed);
-    if rows[1].is_empty() && is_cut_short {
+    let is_cut_short = interrupt.load(Ordering::Relaxed);
+    if session.is_empty() && is_cut_short {
         complain("schedlab: interrupted before anything was compared");
         return Ok(Exit::Interrupted);
     }
-    if rows[1].is_empty() {
+    if session.is_empty() {
         bail!("no workload could run; `schedlab list` with the same --suite or --config shows why");
     }
-    let how = if args.revisions.is_empty() { "in one process" } else { "a process a run" };
-    let comparisons: Vec<Comparison> = variants
-        .iter()
-        .zip(rows)
-        .skip(1)
-        .map(|(head, rows)| {
-            let mut comparison =
-                Comparison::new("schedlab ab", &variants[0].described(), &head.described(), rows);
-            comparison.notes.push(format!(
-                "interleaved, {how}: up to {} rounds of {ROUND} runs a variant, order from seed {}, {} warm-up run(s)",
-                args.rounds, args.order_seed, args.warm_up
-            ));
-            if is_cut_short { comparison.cut_short() } else { comparison }
-        })
-        .collect();
+    let mut comparisons = session.comparisons();
+    if is_cut_short {
+        comparisons = comparisons.into_iter().map(Comparison::cut_short).collect();
+    }
     let exit = present(&comparisons, &args.output, "comparison")?;
     Ok(if is_cut_short { Exit::Interrupted } else { exit })
 }
 
+fn plan(args: &AbArgs) -> AbPlan {
+    let suite = args.select.suite.iter().flat_map(|suite| ["--suite".to_owned(), suite.clone()]);
+    let configs = args.select.config.iter();
+    let configs = configs.flat_map(|path| ["--config".to_owned(), path.display().to_string()]);
+    AbPlan {
+        suite_flags: suite.chain(configs).collect(),
+        rounds: args.rounds as usize,
+        warm_up: args.warm_up,
+        order_seed: args.order_seed,
+    }
+}
+
 fn variants(args: &AbArgs) -> Result<Vec<Variant>> {
-    let read = |text: &String| Variant::of_flags(text, &args.all);
-    let built = |text: &String| Variant::of_revision(text, &args.all, &args.work);
-    let variants: Vec<Variant> = match args.revisions.as_slice() {
+    let read = |text: &String| of_flags(text, &args.all);
+    let built = |text: &String| of_revision(text, &args.all, &args.work);
+    let variants: Vec<Named> = match args.revisions.as_slice() {
         [] => args.variants.iter().map(read).collect::<Result<_>>()?,
         revisions => revisions.iter().map(built).collect::<Result<_>>()?,
     };
@@ -135,114 +116,5 @@ fn variants(args: &AbArgs) -> Result<Vec<Variant>> {
     {
         bail!("two variants are called {:?}; their names must differ", twin.1.name);
     }
-    Ok(variants)
-}
-
-fn measure(
-    args: &AbArgs,
-    variants: &[Variant],
-    workload: &ResolvedWorkload,
-    interrupt: &AtomicBool,
-) -> Result<Vec<Samples>> {
-    let registry = lab_plugins::registry();
-    let control =
-        Control { interrupt, progress: &NoProgress, registry: &registry, config_file: ConfigFile::Fixed };
-    let mut samples = vec![Samples::default(); variants.len()];
-    let run_once = |variant: &Variant| -> Result<Option<WorkloadResult>> {
-        match &variant.program {
-            Program::Here(flags) => {
-                let outcome = run::run_once(flags, workload, control)?;
-                let assembly = Assembly::without_warnings(workload, run::settings(flags));
-                // The last measured part: earlier ones, where a workload has several, set the stage.
-                Ok(workload_results(&assembly, &[Run { outcome, machine_speed: None }]).pop())
-            }
-            Program::Built { binary, flags } => run_built((binary, flags), &args.select, workload, interrupt),
-        }
-    };
-    for _ in 0..args.warm_up {
-        for variant in variants {
-            run_once(variant)?;
-        }
-    }
-    for round in abba_order(variants.len(), args.rounds as usize, args.order_seed) {
-        for at in round {
-            let result = run_once(&variants[at])?;
-            if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-                return Ok(samples);
-            }
-            if let Some(result) = result {
-                samples[at].take(&result);
-            }
-        }
-    }
-    Ok(samples)
-}
-
-/// The workload, by another build.
-fn run_built(
-    (binary, flags): (&Path, &[String]),
-    select: &SelectArgs,
-    workload: &ResolvedWorkload,
-    interrupt: &AtomicBool,
-) -> Result<Option<WorkloadResult>> {
-    let only = format!("^{}$", regex::escape(&workload.full_name));
-    let mut args = vec!["--filter", only.as_str()];
-    if let Some(suite) = &select.suite {
-        args.extend(["--suite", suite]);
-    }
-    let configs: Vec<String> = select.config.iter().map(|path| path.display().to_string()).collect();
-    args.extend(configs.iter().flat_map(|config| ["--config", config]));
-    args.extend(flags.iter().map(String::as_str));
-    Ok(run_json_unless(interrupt, binary, &args)?.and_then(|mut result| result.workloads.pop()))
-}
-
-impl Samples {
-    fn take(&mut self, result: &WorkloadResult) {
-        self.throughput.push(result.throughput.total);
-        self.scheduled.push(result.pods.scheduled);
-        if let Some(latency) = result.latency_us.get(&Stage::SchedulingCycle) {
-            self.cycle_mean_us.push(latency.mean);
-        }
-        if let Some(latency) = result.latency_us.get(&Stage::EndToEnd) {
-            self.end_to_end_p99_us.push(latency.p99);
-        }
-        if result.status != Status::Completed {
-            self.trouble = result.message.clone();
-        }
-    }
-}
-
-fn rows_of(
-    workload: &str,
-    base: &Samples,
-    head: &Samples,
-    fence: schedlab_perf_dash::stats::Fence,
-    seed: u64,
-) -> Vec<Row> {
-    let row = |metric, base: &[f64], head: &[f64]| {
-        Row::from_samples(workload, metric, (base, head), Pairing::Rounds, fence, seed)
-    };
-    let mut throughput = row(Metric::throughput(), &base.throughput, &head.throughput);
-    let (mut counts, trouble) =
-        (base.scheduled.iter().chain(&head.scheduled), base.trouble.as_ref().or(head.trouble.as_ref()));
-    let first = counts.next().copied();
-    if let Some(trouble) = trouble {
-        throughput = throughput.not_comparable(format!("not comparable: {trouble}"));
-    } else if let Some(other) = counts.find(|count| Some(**count) != first) {
-        let first = first.unwrap_or(0);
-        throughput = throughput.not_comparable(format!(
-            "not comparable: {first} pods were bound in one run and {other} in another"
-        ));
-    }
-    let mut rows = vec![throughput];
-    let latencies = [
-        ("cycle mean", &base.cycle_mean_us, &head.cycle_mean_us),
-        ("end to end p99", &base.end_to_end_p99_us, &head.end_to_end_p99_us),
-    ];
-    for (name, base, head) in latencies {
-        if !base.is_empty() && !head.is_empty() {
-            rows.push(row(Metric::cost(name, "µs"), base, head).shown());
-        }
-    }
-    rows
+    Ok(variants.into_iter().map(|named| named.variant).collect())
 }

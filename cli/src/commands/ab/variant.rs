@@ -1,12 +1,15 @@
 //! What is held against what: flags of `run`, or builds of revisions.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use schedlab_lab::ab::{Program, Variant};
+use schedlab_lab::build::Build;
 
 use crate::args::RunArgs;
-use crate::commands::gate::build::Build;
+use crate::commands::run;
+use crate::progress::notice;
 
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "--variant", args_override_self = true, disable_help_flag = true)]
@@ -15,63 +18,40 @@ struct VariantFlags {
     run: RunArgs,
 }
 
-/// One of the things compared.
+/// A variant and the name that no other may have.
 #[derive(Debug)]
-pub(super) struct Variant {
+pub(super) struct Named {
     pub(super) name: String,
-    flags: String,
-    pub(super) program: Program,
+    pub(super) variant: Variant,
 }
 
-/// How it runs.
-#[derive(Debug)]
-pub(super) enum Program {
-    /// In this process.
-    Here(Box<RunArgs>),
-    /// By a binary of its own.
-    Built {
-        /// The program.
-        binary: PathBuf,
-        /// Flags of its `run`.
-        flags: Vec<String>,
-    },
+/// Reads `NAME: FLAGS`.
+pub(super) fn of_flags(text: &str, all: &str) -> Result<Named> {
+    let Some((name, flags)) = text.split_once(':') else {
+        bail!(
+            "--variant {text:?} has no name; write 'NAME: FLAGS', as 'cached: --class-cache on' or 'default:'"
+        );
+    };
+    let name = name.trim().to_owned();
+    if name.is_empty() {
+        bail!("--variant {text:?}: the name before the colon is empty");
+    }
+    let plan = run::plan(&parse_flags(&name, &format!("{all} {flags}"))?)?;
+    let described = format!("{name}: {}", flags.trim());
+    Ok(Named { name, variant: Variant { described, program: Program::Here(Box::new(plan)) } })
 }
 
-impl Variant {
-    /// Reads `NAME: FLAGS`.
-    pub(super) fn of_flags(text: &str, all: &str) -> Result<Variant> {
-        let Some((name, flags)) = text.split_once(':') else {
-            bail!(
-                "--variant {text:?} has no name; write 'NAME: FLAGS', as 'cached: --class-cache on' or 'default:'"
-            );
-        };
-        let name = name.trim().to_owned();
-        if name.is_empty() {
-            bail!("--variant {text:?}: the name before the colon is empty");
-        }
-        let program = Program::Here(Box::new(parse_flags(&name, &format!("{all} {flags}"))?));
-        Ok(Variant { name, flags: flags.trim().to_owned(), program })
-    }
-
-    /// Reads `REVISION` or `REVISION: FLAGS` and builds it. The flags are the revision's own to
-    /// understand: it may have others than this program.
-    pub(super) fn of_revision(text: &str, all: &str, work: &Path) -> Result<Variant> {
-        let (revision, flags) = text.split_once(':').unwrap_or((text, ""));
-        let words = split_words(&format!("{all} {flags}")).with_context(|| format!("--rev {text:?}"))?;
-        let build = Build::of_revision(revision.trim(), work).with_context(|| format!("--rev {text:?}"))?;
-        let binary = build.schedlab()?;
-        let flags = flags.trim().to_owned();
-        let name = if flags.is_empty() { build.name } else { format!("{}: {flags}", build.name) };
-        Ok(Variant { name, flags: String::new(), program: Program::Built { binary, flags: words } })
-    }
-
-    /// Name and flags.
-    pub(super) fn described(&self) -> String {
-        match &self.program {
-            Program::Here(_) => format!("{}: {}", self.name, self.flags),
-            Program::Built { .. } => self.name.clone(),
-        }
-    }
+/// Reads `REVISION` or `REVISION: FLAGS` and builds it. The flags are the revision's own to
+/// understand: it may have others than this program.
+pub(super) fn of_revision(text: &str, all: &str, work: &Path) -> Result<Named> {
+    let (revision, flags) = text.split_once(':').unwrap_or((text, ""));
+    let words = split_words(&format!("{all} {flags}")).with_context(|| format!("--rev {text:?}"))?;
+    let build = Build::of_revision(revision.trim(), work).with_context(|| format!("--rev {text:?}"))?;
+    let binary = build.schedlab(&notice)?;
+    let flags = flags.trim().to_owned();
+    let name = if flags.is_empty() { build.name } else { format!("{}: {flags}", build.name) };
+    let program = Program::Built { binary, flags: words };
+    Ok(Named { variant: Variant { described: name.clone(), program }, name })
 }
 
 /// Reads the flags of one variant: those of `schedlab run`, but for what is the same for all.
@@ -144,11 +124,11 @@ mod tests {
 
     #[test]
     fn a_variant_has_the_flags_of_run_and_its_own_win() {
-        let seed_of = |variant: &Variant| match &variant.program {
-            Program::Here(flags) => flags.seed,
+        let seed_of = |named: &Named| match &named.variant.program {
+            Program::Here(plan) => plan.settings.seed,
             Program::Built { .. } => panic!("flags run here"),
         };
-        let of = |text| Variant::of_flags(text, "--seed 3").expect("valid");
+        let of = |text| of_flags(text, "--seed 3").expect("valid");
         let cached = of("cached: --class-cache off --class-cache on");
         assert_eq!((cached.name.as_str(), seed_of(&cached)), ("cached", 3));
         assert_eq!(seed_of(&of("x: --seed 4")), 4);
@@ -160,7 +140,7 @@ mod tests {
             ("a: --filter x", "give it to `schedlab ab` itself"),
         ];
         for (text, wanted) in refused {
-            let message = format!("{:#}", Variant::of_flags(text, "").expect_err("refused"));
+            let message = format!("{:#}", of_flags(text, "").expect_err("refused"));
             assert!(message.contains(wanted), "{text:?}: {message}");
         }
     }

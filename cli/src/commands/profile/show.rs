@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use schedlab_lab::alloc;
+use schedlab_lab::profile::{Allocations, Counted};
 use schedlab_perf_dash::format;
 use schedlab_perf_dash::history::{ProfileSummary, Share};
 use schedlab_perf_dash::profile::{KINDS, samples_missing, share_error_points};
 
-use super::allocations::Allocations;
-use crate::alloc;
 use crate::progress::say;
 use crate::table::{Align, render};
 
@@ -122,8 +122,17 @@ pub(super) fn allocations(found: &Allocations, pods: u64) {
     }
 }
 
-/// What the machine counted.
-pub(super) fn counters(text: &str) {
+/// What the machine counted, per pod too, and what could not be counted.
+pub(super) fn counters(counted: &Counted, pods: u64) {
+    let columns = [("counter", Align::Left), ("total", Align::Right), ("per pod", Align::Right)];
+    let row = |(name, count): &(&str, u64)| {
+        vec![(*name).to_owned(), format::thousands(*count), format::rate(*count as f64 / pods.max(1) as f64)]
+    };
+    let rows: Vec<Vec<String>> = counted.counts.iter().map(row).collect();
+    let mut text = if rows.is_empty() { String::new() } else { render(&columns, &rows) };
+    for (why, names) in &counted.refused {
+        text.push_str(&format!("\nNot counted: {} ({why})", names.join(", ")));
+    }
     say(&format!("\n{text}"));
 }
 

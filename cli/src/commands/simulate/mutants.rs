@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use anyhow::Result;
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::simulate::faults::Profile;
-use schedlab_cluster::simulate::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
 use schedlab_core::mutants::{Mutant, Mutants};
+use schedlab_simulator::faults::Profile;
+use schedlab_simulator::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
 use serde_json::json;
 
 use super::{SimulateArgs, events_text, picked_by, shrink_failure, thread_count};

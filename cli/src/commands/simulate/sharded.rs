@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schedlab_cluster::simulate::faults::Profile;
-use schedlab_cluster::simulate::seeds::{Failure, SeedPlan, Summary, run_every_seed};
 use schedlab_core::mutants::Mutants;
+use schedlab_simulator::faults::Profile;
+use schedlab_simulator::seeds::{Failure, SeedPlan, Summary, run_every_seed};
 use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use indicatif::HumanCount;
-use schedlab_cluster::simulate::soak::{Soak, SoakMemory};
+use schedlab_simulator::soak::{Soak, SoakMemory};
 
 use crate::Exit;
 use crate::progress::say;

@@ -1,0 +1,124 @@
+//! The instruction half: callgrind over the kernels of both builds.
+//!
+//! One process a build runs all kernels; callgrind collects only inside `measured_batch` and writes
+//! a file whenever that returns, so the n-th file belongs to the n-th line that was printed. Counts
+//! do not care how busy the machine is, so both builds run at once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use schedlab_perf_dash::compare::Row;
+use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
+
+use super::kernels::{Filter, Suite};
+use super::server::PLANTED_STEPS;
+use crate::LabError;
+use crate::error::file;
+
+/// As callgrind demangles it.
+const MEASURED: &str = "schedlab_benches::suite::measured_batch";
+
+/// Where valgrind is, if it is.
+pub(super) fn valgrind() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join("valgrind")).find(|file| file.is_file())
+}
+
+/// What was counted.
+pub(super) struct Counted {
+    pub(super) rows: Vec<Row>,
+    pub(super) unmatched: Vec<String>,
+}
+
+/// Counts both builds.
+pub(super) fn count(
+    valgrind: &Path,
+    (base, head): (&Path, &Path),
+    suite: Suite,
+    filter: &Filter,
+    work: &Path,
+) -> Result<Counted, LabError> {
+    let home = work.join("callgrind");
+    // Counts of an earlier call must not be taken for this one's.
+    if home.is_dir() {
+        std::fs::remove_dir_all(&home).map_err(file(&home, "cannot be removed"))?;
+    }
+    let start = |binary: &Path, name: &str| -> Result<Running, LabError> {
+        let dir = home.join(name);
+        std::fs::create_dir_all(&dir).map_err(file(&dir, "cannot be made"))?;
+        Running::start(valgrind, binary, suite, dir)
+    };
+    let running = [start(base, "base")?, start(head, "head")?];
+    let [base, head] = running.map(|running| running.counts(filter));
+    let (base, head) = (base?, head?);
+    let only = |one: &BTreeMap<String, InstructionCounts>, other: &BTreeMap<_, _>, side: &str| {
+        let missing = one.keys().filter(|kernel| !other.contains_key(*kernel));
+        missing.map(|kernel| format!("{kernel} ({side} only)")).collect::<Vec<_>>()
+    };
+    let mut unmatched = only(&base, &head, "base");
+    unmatched.extend(only(&head, &base, "head"));
+    Ok(Counted { rows: instruction_rows(&base, &head), unmatched })
+}
+
+struct Running {
+    child: std::process::Child,
+    dir: PathBuf,
+}
+
+impl Running {
+    fn start(valgrind: &Path, binary: &Path, suite: Suite, dir: PathBuf) -> Result<Running, LabError> {
+        let mut command = Command::new(valgrind);
+        command
+            .args(["--tool=callgrind", "--callgrind-out-file=callgrind", "-q"])
+            .args([format!("--toggle-collect=*{MEASURED}*"), format!("--dump-after={MEASURED}")])
+            .arg(binary)
+            .args(["count", suite.name()])
+            .env_clear()
+            .current_dir(&dir);
+        // A custom place of valgrind's tools; both builds get it.
+        for name in ["VALGRIND_LIB", PLANTED_STEPS] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(file(valgrind, "cannot be started"))?;
+        Ok(Running { child, dir })
+    }
+
+    /// Waits for the end and reads the files.
+    fn counts(self, filter: &Filter) -> Result<BTreeMap<String, InstructionCounts>, LabError> {
+        let output = self.child.wait_with_output().map_err(LabError::CallgrindLost)?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(LabError::CallgrindEnded { status: output.status, said });
+        }
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut counts = BTreeMap::new();
+        for (at, line) in printed.lines().enumerate() {
+            let kernel = line.split(' ').next().unwrap_or_default();
+            let file = self.dir.join(format!("callgrind.{}", at + 1));
+            let text = match std::fs::read_to_string(&file) {
+                Ok(text) => text,
+                Err(source) => return Err(LabError::NoCounts { file, function: MEASURED, source }),
+            };
+            let Some(parsed) = InstructionCounts::parse(&text) else {
+                let problem = "not a callgrind file with the event Ir".to_owned();
+                return Err(LabError::BadCounts { file, problem });
+            };
+            if parsed.total == 0 {
+                let problem = format!("no instruction of {kernel} was counted");
+                return Err(LabError::BadCounts { file, problem });
+            }
+            if filter.takes(kernel) {
+                counts.insert(kernel.to_owned(), parsed);
+            }
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,27 @@
+//! How a workload runs in this process.
+
+use std::collections::BTreeMap;
+
+use schedlab_workloads::executor::{Control, ExecuteError, Outcome, RunSettings, run_workload};
+use schedlab_workloads::resolve::ResolvedWorkload;
+
+/// All that decides a run beside the workload.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// How workloads are run.
+    pub settings: RunSettings,
+    /// Feature gates; they win over the workload's own.
+    pub feature_gates: BTreeMap<String, bool>,
+}
+
+impl RunPlan {
+    /// Runs a workload once.
+    pub fn run(&self, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome, ExecuteError> {
+        if self.feature_gates.is_empty() {
+            return run_workload(workload, self.settings, control);
+        }
+        let mut workload = workload.clone();
+        workload.feature_gates.extend(self.feature_gates.clone());
+        run_workload(&workload, self.settings, control)
+    }
+}

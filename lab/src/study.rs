@@ -1,0 +1,203 @@
+//! Studies of a suite: every variant of every point in turns, as [`crate::ab`] runs its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use schedlab_perf_dash::figure::{CellSamples, figure};
+use schedlab_perf_dash::stats::abba_order;
+use schedlab_workloads::assemble::{Assembly, Run, workload_results};
+use schedlab_workloads::executor::{ConfigFile, Control, Ending, Outcome, Progress};
+use schedlab_workloads::lab_plugins;
+use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite};
+use schedlab_workloads::results::{Figure, FigureMetric, Stage, WorkloadResult};
+use schedlab_workloads::source::DiskSource;
+use schedlab_workloads::study::{Cell, STUDY_FILE_NAME, Study, parse_studies};
+use schedlab_workloads::suites;
+
+use crate::LabError;
+use crate::run::RunPlan;
+
+/// kube-scheduler's `parallelism` when nobody sets it.
+const DEFAULT_PARALLELISM: usize = 16;
+
+/// Studies and the suite whose workloads they run.
+#[derive(Debug)]
+pub struct Studies {
+    suite: Suite,
+    studies: Vec<Study>,
+}
+
+impl Studies {
+    /// The studies of a built-in suite. `None` when it has none.
+    pub fn of_suite(name: &str) -> Result<Option<Studies>, LabError> {
+        let studies = suites::studies(name)?;
+        if studies.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Studies { suite: suites::load(name)?, studies }))
+    }
+
+    /// The studies in a folder. `None` when it has none.
+    pub fn of_folder(folder: &Path) -> Result<Option<Studies>, LabError> {
+        let path = folder.join(STUDY_FILE_NAME);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(LabError::NoStudies { path, source }),
+        };
+        let studies = parse_studies(&path.display().to_string(), &text)?;
+        Ok(Some(Studies { suite: Suite::load(Arc::new(DiskSource), folder)?, studies }))
+    }
+
+    /// The points whose names match the filter, all without one; `rounds` wins over the file's.
+    pub fn wanted(&self, filter: Option<&str>, rounds: Option<u32>) -> Result<Vec<Wanted>, LabError> {
+        let names = filter.map(|filter| Selection::all().with_names(filter)).transpose()?;
+        let mut wanted = Vec::new();
+        for study in &self.studies {
+            let is_wanted = |cell: &Cell| {
+                let name = format!("{}/{}", study.name, cell.workload);
+                names.as_ref().is_none_or(|names| names.takes_name(&name))
+            };
+            let points: Vec<Vec<Cell>> =
+                study.points().into_iter().filter(|cells| cells.iter().all(is_wanted)).collect();
+            if !points.is_empty() {
+                wanted.push((Study { rounds: rounds.unwrap_or(study.rounds), ..study.clone() }, points));
+            }
+        }
+        if wanted.is_empty() {
+            let studies = self.studies.iter().map(|study| study.name.clone()).collect();
+            return Err(LabError::NoPoint { studies });
+        }
+        Ok(wanted)
+    }
+
+    /// Runs points of a study, each cell as its plan says, and makes their figure. An interrupt keeps
+    /// what was measured.
+    pub fn run(
+        &self,
+        (study, points): &Wanted,
+        plans: Vec<Vec<RunPlan>>,
+        control: SessionControl<'_>,
+        seed: u64,
+    ) -> Result<Figure, LabError> {
+        let workloads = self.suite.resolve(&Selection::all())?;
+        let prepare_all = |(cells, plans): (&Vec<Cell>, Vec<RunPlan>)| {
+            cells.iter().zip(plans).map(|(cell, plan)| prepare(plan, cell, &workloads)).collect()
+        };
+        let mut runs: Vec<Vec<Runs>> =
+            points.iter().zip(plans).map(prepare_all).collect::<Result<_, LabError>>()?;
+        measure(study, &mut runs, control)?;
+        let points: Vec<Vec<CellSamples>> =
+            runs.into_iter().map(|cells| cells.into_iter().map(|cell| cell.samples).collect()).collect();
+        Ok(figure(study, &points, seed))
+    }
+}
+
+/// What the outside may do to a session, and what it is told.
+#[derive(Clone, Copy)]
+pub struct SessionControl<'a> {
+    /// Told how far each run is.
+    pub progress: &'a dyn Progress,
+    /// Set to end the session early.
+    pub interrupt: &'a AtomicBool,
+}
+
+/// What is run for a cell, and what it measured.
+struct Runs {
+    plan: RunPlan,
+    workload: ResolvedWorkload,
+    samples: CellSamples,
+}
+
+/// A study with the points of it that are wanted.
+pub type Wanted = (Study, Vec<Vec<Cell>>);
+
+/// What a cell is called in messages.
+#[must_use]
+pub fn cell_name(cell: &Cell) -> String {
+    format!("{} at {}", cell.variant, cell.point.join(", "))
+}
+
+fn prepare(plan: RunPlan, cell: &Cell, workloads: &[ResolvedWorkload]) -> Result<Runs, LabError> {
+    let Some(workload) = workloads.iter().find(|workload| workload.full_name == cell.workload) else {
+        return Err(LabError::NoWorkload { variant: cell_name(cell), workload: cell.workload.clone() });
+    };
+    let Cell { point, variant, .. } = cell.clone();
+    let samples = CellSamples { point, variant, samples: BTreeMap::new() };
+    Ok(Runs { plan, workload: workload.clone(), samples })
+}
+
+/// Round after round over all points, each variant there and back.
+fn measure(
+    study: &Study,
+    points: &mut [Vec<Runs>],
+    SessionControl { progress, interrupt }: SessionControl<'_>,
+) -> Result<(), LabError> {
+    let registry = lab_plugins::registry();
+    let control = Control { interrupt, progress, registry: &registry, config_file: ConfigFile::Fixed };
+    // What a process does for the first time is nobody's cost.
+    for cell in points.first_mut().into_iter().flatten() {
+        cell.plan.run(&cell.workload, control)?;
+    }
+    for order in abba_order(study.variants.len(), study.rounds as usize, 0) {
+        for cells in points.iter_mut() {
+            for &at in &order {
+                let cell = &mut cells[at];
+                let outcome = cell.plan.run(&cell.workload, control)?;
+                if interrupt.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                if let Ending::Stuck(why) = &outcome.ending {
+                    return Err(LabError::Stuck {
+                        workload: cell.workload.full_name.clone(),
+                        variant: cell.samples.variant.clone(),
+                        why: why.to_string(),
+                    });
+                }
+                cell.take(&study.metrics, outcome);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Runs {
+    fn take(&mut self, metrics: &[FigureMetric], outcome: Outcome) {
+        let run = Run { outcome, machine_speed: None };
+        let assembly = Assembly::without_warnings(&self.workload, self.plan.settings);
+        let results = workload_results(&assembly, std::slice::from_ref(&run));
+        let outcome = &run.outcome;
+        let Some(result) = results.last() else { return };
+        for &metric in metrics {
+            if let Some(value) = self.value(metric, outcome, result) {
+                self.samples.samples.entry(metric).or_default().push(value);
+            }
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "counts of a run are far below 2^53")]
+    fn value(&self, metric: FigureMetric, outcome: &Outcome, result: &WorkloadResult) -> Option<f64> {
+        let readings = &outcome.collected.last()?.readings;
+        let ways = self.plan.settings.parallelism.unwrap_or(DEFAULT_PARALLELISM) as f64;
+        let calls = |key: &str| result.api_calls.get(key).copied().unwrap_or(0) as f64;
+        let per_pod = |count: f64| count / (result.pods.scheduled.max(1) as f64);
+        let evaluated = readings.evaluated as f64 / (readings.assumed.max(1) as f64);
+        Some(match metric {
+            FigureMetric::Evaluated => evaluated,
+            FigureMetric::Iterations => evaluated / ways,
+            FigureMetric::KepIterations => outcome.node_count as f64 / ways,
+            FigureMetric::CycleMedian => result.latency_us.get(&Stage::SchedulingCycle)?.p50,
+            FigureMetric::BindingCalls => per_pod(calls("POST pods/binding")),
+            FigureMetric::PatchCalls => per_pod(calls("PATCH pods/status")),
+            FigureMetric::Patches => calls("PATCH pods/status"),
+            FigureMetric::Events => calls("POST events") + calls("PUT events"),
+            FigureMetric::Repeated => outcome.gates.repeated as f64,
+            FigureMetric::Throughput => result.throughput.total,
+            FigureMetric::EndToEnd => result.latency_us.get(&Stage::EndToEnd)?.p50,
+        })
+    }
+}

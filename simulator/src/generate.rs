@@ -1,0 +1,501 @@
+//! Scenarios from seeds. Each seed picks a few features with uneven weights, so that rare mixes
+//! occur, and then a script that uses them.
+
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::cycle::select::Draws;
+use schedlab_core::mutants::Mutants;
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+
+use super::faults::{CallFault, CallKind, Fault, Profile, Stream};
+use super::scenario::{Action, Event, NodeNumber, PodHandle, Scenario, Setup};
+use super::shape::{Domain, Hold, NodeShape, PodShape, PreBindWork};
+use schedlab_cluster::latency::{Latency, RateLimit};
+
+/// A stream of choices.
+struct Choices(Draws);
+
+impl Choices {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0.below(bound)
+    }
+
+    fn range(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.below(usize::try_from(high - low + 1).unwrap_or(usize::MAX)) as u64
+    }
+
+    /// True so many times in a hundred.
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+/// What the pods of a scenario may use.
+#[derive(Clone, Copy, Debug, Default)]
+struct Features {
+    zones: bool,
+    taints: bool,
+    priorities: bool,
+    avoids: bool,
+    joins: bool,
+    spreads: bool,
+    ports: bool,
+    lingers: bool,
+    gates: bool,
+    claims: bool,
+    permit: bool,
+    passes: bool,
+    pre_bind: bool,
+    budgets: bool,
+    nominations: bool,
+    node_changes: bool,
+}
+
+impl Features {
+    fn of(choices: &mut Choices, profile: Profile) -> Features {
+        let rivals = profile.includes(Profile::Rivals);
+        Features {
+            zones: choices.chance(45),
+            taints: choices.chance(25),
+            priorities: choices.chance(65),
+            avoids: choices.chance(30),
+            joins: choices.chance(15),
+            spreads: choices.chance(25),
+            ports: choices.chance(15),
+            lingers: choices.chance(50),
+            gates: choices.chance(25),
+            claims: choices.chance(20),
+            permit: choices.chance(30),
+            passes: choices.chance(25),
+            pre_bind: choices.chance(30),
+            budgets: choices.chance(25),
+            nominations: rivals && choices.chance(75),
+            node_changes: choices.chance(50),
+        }
+        .of_interest_to(profile)
+    }
+
+    /// With what the profile is about. Nothing is drawn: a seed means the same in all other profiles.
+    fn of_interest_to(self, profile: Profile) -> Features {
+        match profile {
+            Profile::Domains => Features {
+                zones: true,
+                // One of them at least, and often one alone.
+                avoids: self.avoids || !(self.joins || self.spreads),
+                node_changes: true,
+                ..self
+            },
+            Profile::Nominations => {
+                Features { nominations: true, passes: true, pre_bind: self.pre_bind || self.permit, ..self }
+            }
+            Profile::Victims => Features { priorities: true, lingers: true, ..self },
+            _ => self,
+        }
+    }
+}
+
+/// The scenario of a seed.
+#[must_use]
+pub fn generate(seed: u64, profile: Profile) -> Scenario {
+    let mut choices = Choices(Draws::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ profile as u64));
+    let features = Features::of(&mut choices, profile);
+    let mut setup = setup(&mut choices, profile, &features);
+    // Not drawn, so that a seed's script is what it was before the gate was known: one in five has an
+    // API server that is older than its scheduler.
+    setup.gates.clearing_nominated_node_name_after_binding = seed % 5 != 3;
+    let shape_count = choices.range(2, 6) as usize;
+    let mut shapes: Vec<PodShape> =
+        (0..shape_count).map(|_| shape(&mut choices, &features, setup.schedulers)).collect();
+    if profile == Profile::Victims {
+        await_victims(&mut setup, &mut shapes);
+    }
+    let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
+    Scenario { seed, profile, setup, shapes, script }
+}
+
+/// Every other shape is evicted by those between, and takes its time to go.
+fn await_victims(setup: &mut Setup, shapes: &mut [PodShape]) {
+    setup.nominated_node_miss = NominatedNodeMiss::Requeue;
+    setup.gates.try_nominated_node_first = true;
+    for (at, shape) in shapes.iter_mut().enumerate() {
+        let is_victim = at % 2 == 0;
+        shape.priority = if is_victim { 0 } else { 10 };
+        shape.lingers |= is_victim;
+        shape.never_preempts &= is_victim;
+        shape.cpu_milli = shape.cpu_milli.max(500);
+    }
+}
+
+fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup {
+    let is_async = choices.chance(50);
+    let gates = FeatureGates {
+        nominated_node_name_for_expectation: choices.chance(70),
+        try_nominated_node_first: choices.chance(80),
+        scheduler_async_api_calls: is_async,
+        scheduler_async_preemption: choices.chance(70),
+        scheduler_pre_enqueue_pod_status: is_async && choices.chance(50),
+        scheduler_pop_from_backoff_q: choices.chance(75),
+        node_affinity_required_during_execution: false,
+        clearing_nominated_node_name_after_binding: true,
+    };
+    let has_rivals = profile.includes(Profile::Rivals) || profile == Profile::Nominations;
+    let has_second = has_rivals && choices.chance(35);
+    Setup {
+        gates,
+        class_cache: if choices.chance(80) { ClassCache::On } else { ClassCache::Off },
+        schedulers: 1 + u8::from(has_second),
+        has_plugins: features.permit
+            || features.passes
+            || features.pre_bind
+            || features.claims
+            || choices.chance(10),
+        watch: latency(choices),
+        call: latency(choices),
+        cycle_ns: choices.pick(&[1_000, 100_000, 100_000, 1_000_000, 5_000_000]),
+        limit: choices
+            .chance(25)
+            .then(|| RateLimit { qps: choices.pick(&[5.0, 20.0, 50.0]), burst: choices.pick(&[1, 5, 20]) }),
+        parallel_calls_max: choices.pick(&[1, 2, 8, 64]),
+        nominated_node_miss: choices.pick(&[
+            NominatedNodeMiss::FallThrough,
+            NominatedNodeMiss::FallThrough,
+            NominatedNodeMiss::FallThrough,
+            NominatedNodeMiss::Requeue,
+        ]),
+        plain_bindings: choices.pick(&[
+            PlainBindings::Untracked,
+            PlainBindings::Untracked,
+            PlainBindings::Queued,
+        ]),
+        mutants: Mutants::default(),
+    }
+}
+
+fn latency(choices: &mut Choices) -> Latency {
+    const MS: u64 = 1_000_000;
+    let text = match choices.below(8) {
+        0 => "0",
+        1 => "1ms",
+        2 => "20ms",
+        3 => "uniform:0ms..3ms",
+        4 => "uniform:1ms..400ms",
+        5 => "lognormal:5ms,1",
+        6 => "lognormal:60ms,1.2",
+        _ => "percentiles:50=4ms,90=9ms,99=300ms",
+    };
+    text.parse().unwrap_or(Latency::Constant { ns: MS })
+}
+
+fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape {
+    let domain = |choices: &mut Choices| {
+        if features.zones && choices.chance(60) { Domain::Zone } else { Domain::Host }
+    };
+    let app = choices.range(0, 3) as u8;
+    PodShape {
+        cpu_milli: choices.pick(&[0, 100, 500, 500, 1000, 1000, 2000, 3000]),
+        memory_mi: choices.pick(&[0, 64, 64, 512, 1024]),
+        priority: if features.priorities { choices.pick(&[0, 0, 5, 10, 100, -5]) } else { 0 },
+        never_preempts: features.priorities && choices.chance(10),
+        app,
+        zone: (features.zones && choices.chance(30)).then(|| choices.range(0, 1) as u8),
+        tolerates: features.taints && choices.chance(50),
+        avoids: (features.avoids && choices.chance(50))
+            .then(|| (if choices.chance(60) { app } else { choices.range(0, 3) as u8 }, domain(choices))),
+        joins: (features.joins && choices.chance(50))
+            .then(|| (if choices.chance(50) { app } else { choices.range(0, 3) as u8 }, domain(choices))),
+        spreads: (features.spreads && choices.chance(50))
+            .then(|| (choices.range(1, 2) as u8, domain(choices))),
+        port: (features.ports && choices.chance(50)).then(|| choices.pick(&[80, 443])),
+        lingers: features.lingers && choices.chance(60),
+        hold: match choices.below(4) {
+            0 if features.gates => Hold::Gate,
+            1 if features.claims => Hold::Claim,
+            _ => Hold::None,
+        },
+        waits_at_permit: features.permit && choices.chance(50),
+        needs_pass: features.passes && choices.chance(50),
+        pre_bind: match choices.below(5) {
+            0 if features.pre_bind => PreBindWork::Call,
+            1 if features.pre_bind => PreBindWork::Wait,
+            2 if features.pre_bind => PreBindWork::Refuse,
+            _ => PreBindWork::None,
+        },
+        scheduler: u8::from(schedulers > 1 && choices.chance(40)),
+    }
+}
+
+/// Writes a script.
+struct Writer<'a> {
+    choices: Choices,
+    profile: Profile,
+    features: Features,
+    shapes: &'a [PodShape],
+    schedulers: u8,
+    script: Vec<Event>,
+    pods: Vec<PodHandle>,
+    gated: Vec<PodHandle>,
+    /// By number: what the node is when it is there.
+    nodes: Vec<Option<NodeShape>>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        choices: Choices,
+        profile: Profile,
+        features: Features,
+        shapes: &'a [PodShape],
+        schedulers: u8,
+    ) -> Writer<'a> {
+        Writer {
+            choices,
+            profile,
+            features,
+            shapes,
+            schedulers,
+            script: Vec::new(),
+            pods: Vec::new(),
+            gated: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    fn write(mut self) -> Vec<Event> {
+        let node_count = self.choices.range(1, 6) as usize;
+        for _ in 0..node_count {
+            let shape = self.node_shape();
+            let number = NodeNumber(u8::try_from(self.nodes.len()).unwrap_or(u8::MAX));
+            self.nodes.push(Some(shape));
+            self.add(Action::CreateNode(number, shape));
+        }
+        let length = self.choices.pick(&[12, 25, 40, 70, 120]);
+        // Some scenarios come in bursts, some drip.
+        let drips = self.choices.chance(30);
+        for _ in 0..length {
+            let action = self.action();
+            if let Some(action) = action {
+                self.add(action);
+            }
+            if !drips && self.choices.chance(3) {
+                self.add(Action::Settle);
+            }
+        }
+        if (self.features.claims || self.features.passes) && self.choices.chance(60) {
+            self.add(Action::CreateClaim);
+        }
+        self.script
+    }
+
+    fn add(&mut self, action: Action) {
+        let number = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
+        let after_us = match self.choices.below(10) {
+            0..=3 => 0,
+            4 | 5 => self.choices.range(1, 900),
+            6 | 7 => self.choices.range(1_000, 50_000),
+            8 => self.choices.range(100_000, 2_000_000),
+            _ => self.choices.range(1_000_000, 12_000_000),
+        };
+        if let Action::CreatePod(shape) = action {
+            let handle = PodHandle(number);
+            self.pods.push(handle);
+            if self.shapes[usize::from(shape)].hold == Hold::Gate {
+                self.gated.push(handle);
+            }
+        }
+        self.script.push(Event { number, after_us, action });
+    }
+
+    fn node_shape(&mut self) -> NodeShape {
+        let choices = &mut self.choices;
+        NodeShape {
+            cpu_milli: choices.pick(&[1000, 2000, 2000, 4000]),
+            memory_mi: choices.pick(&[1024, 2048, 8192]),
+            pods: choices.pick(&[2, 5, 10, 110]),
+            zone: (self.features.zones && choices.chance(85)).then(|| choices.range(0, 2) as u8),
+            tainted: self.features.taints && choices.chance(35),
+            cordoned: choices.chance(5),
+        }
+    }
+
+    fn pod(&mut self) -> Option<PodHandle> {
+        (!self.pods.is_empty()).then(|| self.choices.pick(&self.pods))
+    }
+
+    /// One of the last, which is likely to wait.
+    fn recent_pod(&mut self) -> Option<PodHandle> {
+        let recent = &self.pods[self.pods.len().saturating_sub(6)..];
+        (!recent.is_empty()).then(|| self.choices.pick(recent))
+    }
+
+    fn node(&mut self) -> NodeNumber {
+        let at = self.choices.below(self.nodes.len());
+        NodeNumber(u8::try_from(at).unwrap_or(u8::MAX))
+    }
+
+    fn action(&mut self) -> Option<Action> {
+        match self.choices.below(100) {
+            0..=44 => {
+                let shape = self.choices.below(self.shapes.len());
+                Some(Action::CreatePod(u8::try_from(shape).unwrap_or(u8::MAX)))
+            }
+            45..=56 => self.pod().map(Action::DeletePod),
+            57..=59 => self.recent_pod().map(Action::Activate),
+            60..=62 => self.pod().map(Action::FinishPod),
+            63..=68 if !self.gated.is_empty() => Some(Action::OpenGate(self.choices.pick(&self.gated))),
+            // Where nothing is gated, nodes change more.
+            63..=74 => self.change_node(),
+            75..=77 => self.budget(),
+            78 if self.features.claims || self.features.passes => Some(Action::CreateClaim),
+            79..=99 => self.trouble(),
+            _ => None,
+        }
+    }
+
+    fn change_node(&mut self) -> Option<Action> {
+        let node = self.node();
+        let is_there = self.nodes[usize::from(node.0)];
+        let Some(old) = is_there else {
+            let shape = self.node_shape();
+            self.nodes[usize::from(node.0)] = Some(shape);
+            return Some(Action::CreateNode(node, shape));
+        };
+        if self.nodes.len() < 8 && self.choices.chance(25) {
+            let shape = self.node_shape();
+            let number = NodeNumber(u8::try_from(self.nodes.len()).unwrap_or(u8::MAX));
+            self.nodes.push(Some(shape));
+            return Some(Action::CreateNode(number, shape));
+        }
+        if !self.features.node_changes {
+            return None;
+        }
+        let other = self.node_shape();
+        let shape = match self.choices.below(5) {
+            0 | 4 => NodeShape { cordoned: !old.cordoned, ..old },
+            1 => NodeShape { tainted: other.tainted, ..old },
+            2 => NodeShape { zone: other.zone, ..old },
+            _ => NodeShape { cpu_milli: other.cpu_milli, pods: other.pods, ..old },
+        };
+        self.nodes[usize::from(node.0)] = Some(shape);
+        (shape != old).then_some(Action::UpdateNode(node, shape))
+    }
+
+    fn budget(&mut self) -> Option<Action> {
+        if !self.features.budgets {
+            return None;
+        }
+        let app = self.choices.range(0, 3) as u8;
+        Some(if self.choices.chance(70) { Action::Protect(app) } else { Action::Unprotect(app) })
+    }
+
+    /// Something of the profile's own.
+    fn trouble(&mut self) -> Option<Action> {
+        match self.profile {
+            Profile::Domains => return self.leave_domain(),
+            // Somebody has to be evicted before others wait for it.
+            Profile::Victims => return self.recent_pod().map(Action::Activate),
+            Profile::Nominations => {
+                return match self.choices.below(10) {
+                    0..=4 => self.rival(),
+                    5..=7 => Some(Action::Fail(self.watch_fault())),
+                    _ => Some(Action::Fail(self.call_fault())),
+                };
+            }
+            _ => {}
+        }
+        let kinds: Vec<Profile> =
+            [Profile::Api, Profile::Watch, Profile::Nodes, Profile::Restart, Profile::Rivals]
+                .into_iter()
+                .filter(|&kind| self.profile.includes(kind))
+                .collect();
+        if kinds.is_empty() {
+            return None;
+        }
+        match self.choices.pick(&kinds) {
+            Profile::Api => Some(Action::Fail(self.call_fault())),
+            Profile::Watch => Some(Action::Fail(self.watch_fault())),
+            Profile::Nodes => self.lose(),
+            Profile::Restart => {
+                let scheduler = self.scheduler();
+                self.choices.chance(60).then_some(Action::Fail(Fault::Restart { scheduler }))
+            }
+            _ => self.rival(),
+        }
+    }
+
+    fn scheduler(&mut self) -> u8 {
+        u8::from(self.schedulers > 1 && self.choices.chance(40))
+    }
+
+    fn call_fault(&mut self) -> Fault {
+        let choices = &mut self.choices;
+        let kind = choices.pick(&[
+            CallKind::Bind,
+            CallKind::Bind,
+            CallKind::Bind,
+            CallKind::Patch,
+            CallKind::Patch,
+            CallKind::Delete,
+            CallKind::Volumes,
+        ]);
+        let how = choices.pick(&[
+            CallFault::Error,
+            CallFault::Error,
+            CallFault::Error,
+            CallFault::LostRequest,
+            CallFault::LostAnswer,
+            CallFault::Conflict,
+            CallFault::Slow,
+        ]);
+        Fault::Calls { kind, how, count: choices.pick(&[1, 1, 1, 2, 4, 5]) }
+    }
+
+    fn watch_fault(&mut self) -> Fault {
+        let scheduler = self.scheduler();
+        let stream = self.choices.pick(&[Stream::Pods, Stream::Pods, Stream::Nodes, Stream::Others]);
+        match self.choices.below(4) {
+            0 => Fault::Stall { scheduler, stream, ms: self.choices.range(1, 5000) as u32 },
+            1 => Fault::Duplicate { scheduler, stream },
+            _ => Fault::Disconnect { scheduler, stream, ms: self.choices.range(0, 3000) as u32 },
+        }
+    }
+
+    /// A node goes, or is in another zone or in none, and takes no more pods as often as not.
+    fn leave_domain(&mut self) -> Option<Action> {
+        if self.choices.chance(35) {
+            return self.lose();
+        }
+        let node = self.node();
+        let old = self.nodes[usize::from(node.0)]?;
+        let zone = self.choices.chance(50).then(|| self.choices.range(0, 2) as u8);
+        let shape = NodeShape { zone, cordoned: old.cordoned || self.choices.chance(30), ..old };
+        self.nodes[usize::from(node.0)] = Some(shape);
+        (shape != old).then_some(Action::UpdateNode(node, shape))
+    }
+
+    fn lose(&mut self) -> Option<Action> {
+        if self.choices.chance(40) {
+            return self.pod().map(Action::RecreatePod);
+        }
+        let node = self.node();
+        if self.nodes[usize::from(node.0)].take().is_some() {
+            return Some(Action::DeleteNode(node));
+        }
+        let shape = self.node_shape();
+        self.nodes[usize::from(node.0)] = Some(shape);
+        Some(Action::CreateNode(node, shape))
+    }
+
+    fn rival(&mut self) -> Option<Action> {
+        let pod = self.pod()?;
+        // Also to a node that is not there, or not yet.
+        let node = NodeNumber(self.choices.range(0, self.nodes.len() as u64) as u8);
+        match self.choices.below(10) {
+            0..=4 if self.features.nominations => Some(Action::Nominate(pod, node)),
+            5 | 6 if self.features.nominations => Some(Action::Withdraw(pod)),
+            7 | 8 => Some(Action::BindElsewhere(pod, node)),
+            _ => None,
+        }
+    }
+}

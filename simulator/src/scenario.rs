@@ -1,0 +1,187 @@
+//! A scenario: how the schedulers are set up, which pods there are, and a script of what happens to
+//! the cluster. The script is explicit, so that taking events out of it leaves a smaller scenario
+//! that can be run by itself.
+
+use std::fmt;
+
+use schedlab_core::cycle::engine::ClassCache;
+use schedlab_core::mutants::Mutants;
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+
+use super::faults::{Fault, Profile};
+use super::shape::{NodeShape, PodShape};
+use schedlab_cluster::latency::{Latency, RateLimit};
+
+/// A pod of the script, by the number of the event that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodHandle(pub u32);
+
+/// A node of the script: its name is `n` and this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeNumber(pub u8);
+
+/// Nodes a scenario can have.
+pub(super) const NODES_MAX: u8 = 16;
+
+impl fmt::Display for NodeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+
+impl fmt::Display for PodHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", self.0)
+    }
+}
+
+/// Something that happens to the cluster, or goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A node comes.
+    CreateNode(NodeNumber, NodeShape),
+    /// A node changes.
+    UpdateNode(NodeNumber, NodeShape),
+    /// A node goes; its pods are collected later.
+    DeleteNode(NodeNumber),
+    /// A pod comes, of the shape with this number.
+    CreatePod(u8),
+    /// Somebody deletes a pod.
+    DeletePod(PodHandle),
+    /// Somebody deletes a pod and makes another with its name.
+    RecreatePod(PodHandle),
+    /// A pod ends well.
+    FinishPod(PodHandle),
+    /// A pod's scheduling gates are removed.
+    OpenGate(PodHandle),
+    /// The object that pods wait for at PreEnqueue is made.
+    CreateClaim,
+    /// A plugin of its scheduler asks for a pod to be tried.
+    Activate(PodHandle),
+    /// An outside writer nominates a pod, if nobody has.
+    Nominate(PodHandle, NodeNumber),
+    /// The outside writer takes its nomination back.
+    Withdraw(PodHandle),
+    /// Somebody else binds a pod.
+    BindElsewhere(PodHandle, NodeNumber),
+    /// A budget that allows no disruption protects an app.
+    Protect(u8),
+    /// The budget of an app is gone.
+    Unprotect(u8),
+    /// Something goes wrong.
+    Fail(Fault),
+    /// Everybody waits until nothing moves any more; then the whole state is checked.
+    Settle,
+}
+
+/// One line of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its number: what other events call it by, also in a shrunk script.
+    pub number: u32,
+    /// How long after the event before it.
+    pub after_us: u64,
+    /// What happens.
+    pub action: Action,
+}
+
+/// How the schedulers work.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Feature gates.
+    pub gates: FeatureGates,
+    /// Whether verdicts are kept.
+    pub class_cache: ClassCache,
+    /// How many schedulers there are, 1 or 2.
+    pub schedulers: u8,
+    /// The test plugins are in the profile; without them plain pods take the short way.
+    pub has_plugins: bool,
+    /// From a write to its event, for each watch.
+    pub watch: Latency,
+    /// One way of a call.
+    pub call: Latency,
+    /// What a scheduling cycle takes.
+    pub cycle_ns: u64,
+    /// The client's limit on calls.
+    pub limit: Option<RateLimit>,
+    /// Queued calls on their way at most.
+    pub parallel_calls_max: usize,
+    /// What becomes of a pod that its nominated node does not fit.
+    pub nominated_node_miss: NominatedNodeMiss,
+    /// How plain pods are bound.
+    pub plain_bindings: PlainBindings,
+    /// The defect that the schedulers are given; none, without the feature `mutants`.
+    pub mutants: Mutants,
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What latencies and ties are drawn from.
+    pub seed: u64,
+    /// Which faults it may have.
+    pub profile: Profile,
+    /// How the schedulers work.
+    pub setup: Setup,
+    /// The kinds of pods.
+    pub shapes: Vec<PodShape>,
+    /// What happens.
+    pub script: Vec<Event>,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::CreateNode(node, shape) => write!(f, "create node {node} ({shape})"),
+            Action::UpdateNode(node, shape) => write!(f, "update node {node} ({shape})"),
+            Action::DeleteNode(node) => write!(f, "delete node {node}"),
+            Action::CreatePod(shape) => write!(f, "create a pod of shape {shape}"),
+            Action::DeletePod(pod) => write!(f, "delete {pod}"),
+            Action::RecreatePod(pod) => write!(f, "delete {pod} and create it again under its name"),
+            Action::FinishPod(pod) => write!(f, "{pod} succeeds"),
+            Action::OpenGate(pod) => write!(f, "remove the gate of {pod}"),
+            Action::CreateClaim => write!(f, "create the claim"),
+            Action::Activate(pod) => write!(f, "a plugin asks for {pod}"),
+            Action::Nominate(pod, node) => write!(f, "an outside writer nominates {pod} to {node}"),
+            Action::Withdraw(pod) => write!(f, "the outside writer takes the nomination of {pod} back"),
+            Action::BindElsewhere(pod, node) => write!(f, "somebody else binds {pod} to {node}"),
+            Action::Protect(app) => write!(f, "a budget protects app a{app}"),
+            Action::Unprotect(app) => write!(f, "the budget of app a{app} is deleted"),
+            Action::Fail(fault) => write!(f, "{fault}"),
+            Action::Settle => write!(f, "wait until nothing moves"),
+        }
+    }
+}
+
+impl Scenario {
+    /// The scenario as text: the setup, the shapes in use, and the script.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Setup { gates, class_cache, schedulers, watch, call, cycle_ns, limit, .. } = &self.setup;
+        let mut lines = vec![format!(
+            "schedulers {schedulers}, class cache {class_cache:?}, watch {watch}, calls {call}, cycle {cycle_ns}ns, \
+             limit {limit:?}, test plugins {}, parallel calls {}, miss {:?}, plain bindings {:?}",
+            self.setup.has_plugins,
+            self.setup.parallel_calls_max,
+            self.setup.nominated_node_miss,
+            self.setup.plain_bindings
+        )];
+        lines.push(format!("{gates:?}"));
+        let is_used = |at: usize| {
+            self.script
+                .iter()
+                .any(|event| event.action == Action::CreatePod(u8::try_from(at).unwrap_or(u8::MAX)))
+        };
+        for (at, shape) in self.shapes.iter().enumerate().filter(|(at, _)| is_used(*at)) {
+            lines.push(format!("shape {at}: {shape}"));
+        }
+        for event in &self.script {
+            let made = match event.action {
+                Action::CreatePod(_) => format!(": p{}", event.number),
+                _ => String::new(),
+            };
+            lines.push(format!("{:>5} +{}us {}{made}", event.number, event.after_us, event.action));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,90 @@
+//! The simulator itself: it repeats itself, it covers what it says, and seeds pass.
+
+use super::*;
+use crate::faults::Profile;
+use crate::seeds::{Go, SeedPlan, run_caught, run_seeds};
+use schedlab_core::mutants::Mutants;
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for profile in Profile::ALL {
+        for seed in 0..3 {
+            let scenario = generate(seed, profile);
+            let (one, two) = (run_caught(&scenario), run_caught(&scenario));
+            assert_eq!((one.hash, one.events), (two.hash, two.events), "seed {seed} of {}", profile.name());
+        }
+    }
+}
+
+#[test]
+fn the_first_seeds_hold() {
+    let plan = SeedPlan { seeds: 0..100, profile: None, threads: 2, mutants: Mutants::default() };
+    let summary = run_seeds(&plan, &|_| Go::On);
+    if let Some(failure) = &summary.failure {
+        panic!(
+            "{}; replay: schedlab simulate --seed {} --faults {}",
+            failure.violation,
+            failure.seed,
+            failure.profile.name()
+        );
+    }
+    assert_eq!(summary.seeds, 100);
+}
+
+#[test]
+fn the_largest_seeds_end() {
+    let seeds = u64::MAX - 3..u64::MAX;
+    let plan = SeedPlan { seeds, profile: Some(Profile::None), threads: 2, mutants: Mutants::default() };
+    assert_eq!(run_seeds(&plan, &|_| Go::On).seeds, 3);
+}
+
+/// Each found a fault of the scheduler, or of the judge. Which one is told in docs/reliability.md.
+#[test]
+fn seeds_that_found_a_fault_hold() {
+    let found = [
+        (115_452, Profile::Watch),
+        (181_255, Profile::Storm),
+        (257_313, Profile::Nodes),
+        (3_170_565, Profile::Storm),
+        (10_186_112, Profile::Watch),
+        (3_014_728, Profile::Storm),
+        (3_167_481, Profile::Api),
+        (3_153_621, Profile::Api),
+        (30_072_656, Profile::Rivals),
+    ];
+    for (seed, profile) in found {
+        let outcome = run_caught(&generate(seed, profile));
+        assert_eq!(outcome.violation, None, "schedlab simulate --seed {seed} --faults {}", profile.name());
+    }
+}
+
+#[test]
+fn a_hundred_seeds_meet_every_kind_of_fault_and_every_invariant() {
+    let plan = SeedPlan { seeds: 0..100, profile: None, threads: 2, mutants: Mutants::default() };
+    let summary = run_seeds(&plan, &|_| Go::On);
+    let unmet: Vec<&str> =
+        summary.faults.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect();
+    assert_eq!(unmet, [""; 0]);
+    let unchecked = summary.checks.iter().filter(|(_, count)| *count == 0).map(|(invariant, _)| invariant);
+    // A panic is not checked for, it happens.
+    assert_eq!(unchecked.collect::<Vec<_>>(), [Invariant::NoPanic]);
+}
+
+/// Events are taken out for as long as the same invariant is violated.
+#[test]
+fn shrinking_keeps_what_the_violation_needs() {
+    let scenario = generate(3, Profile::Storm);
+    let needed = [scenario.script[4].number, scenario.script[9].number];
+    let violation = Violation { invariant: Invariant::OneOwner, message: String::new(), at_ns: 0, event: 0 };
+    let mut fake = |scenario: &scenario::Scenario| {
+        let has = |number| scenario.script.iter().any(|event| event.number == number);
+        let is_violated = needed.iter().all(|&number| has(number));
+        let mut outcome = run_caught(&scenario::Scenario { script: Vec::new(), ..scenario.clone() });
+        outcome.violation = is_violated.then(|| violation.clone());
+        outcome
+    };
+    let shrunk = shrink(&scenario, &violation, &mut fake);
+    let kept: Vec<u32> = shrunk.scenario.script.iter().map(|event| event.number).collect();
+    assert_eq!(kept, needed);
+    assert!(shrunk.scenario.script.iter().all(|event| event.after_us == 0), "pauses go as well");
+}

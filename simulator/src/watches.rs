@@ -1,0 +1,163 @@
+//! The watches: what was written is on its way to each scheduler, arrives in order, or is lost with
+//! the watch and listed again.
+
+use schedlab_core::cycle::select::Draws;
+
+use super::check::number_of_name;
+use super::faults::{Counted, Stream};
+use super::item::Item;
+use super::run::Simulation;
+use super::trace::event_text;
+use super::truth::{node_number, stream_of};
+use schedlab_cluster::api::{EventKind, PodFlags, PodRow, WatchEvent, WatchedObject};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+impl Simulation<'_> {
+    /// Puts what was written on its way to the schedulers.
+    pub(super) fn publish(&mut self) {
+        let mut drained = std::mem::take(&mut self.drained);
+        self.watch.drain_into(&mut drained).expect("the log keeps what was not read");
+        for event in drained.drain(..) {
+            if let (WatchedObject::Pod(row), EventKind::Modified) = (&event.object, event.kind) {
+                self.note_termination(row);
+            }
+            self.truth.note(&event);
+            for at in 0..self.actors.len() {
+                self.send(at, event.clone());
+            }
+        }
+        self.drained = drained;
+    }
+
+    /// A pod that was told to leave is gone after a while.
+    fn note_termination(&mut self, row: &PodRow) {
+        let was_leaving =
+            self.truth.pods.get(&row.uid).is_some_and(|old| old.flags.contains(PodFlags::TERMINATING));
+        if row.flags.contains(PodFlags::TERMINATING) && !was_leaving {
+            let bits = self.bits(1, self.number_of(row.uid), 0);
+            let grace_ns = self.between((20 * MS, 12 * SECOND), bits);
+            self.faults.note(Counted::SlowTermination);
+            self.push(self.now_ns() + grace_ns, Item::EndPod(row.uid));
+        }
+    }
+
+    pub(super) fn send(&mut self, at: usize, event: WatchEvent) {
+        let stream = stream_of(&event) as usize;
+        let now_ns = self.now_ns();
+        let version = event.resource_version();
+        let bits = self.bits(2, at as u64 * 4 + stream as u64, version);
+        let actor = &mut self.actors[at];
+        let pipe = &mut actor.pipes[stream];
+        if pipe.is_broken {
+            return;
+        }
+        let arrives_ns = now_ns + self.scenario.setup.watch.draw_ns(&mut Draws::new(bits));
+        let arrives_ns = arrives_ns.max(pipe.last_ns).max(pipe.stalled_until_ns);
+        pipe.last_ns = arrives_ns;
+        pipe.queue.push_back((arrives_ns, event));
+        let item = Item::Deliver { actor: actor.number, stream: stream as u8, epoch: pipe.epoch };
+        self.push(arrives_ns, item);
+    }
+
+    pub(super) fn deliver_next(&mut self, number: u8, stream: u8, epoch: u32) -> bool {
+        let actor = &mut self.actors[usize::from(number)];
+        let pipe = &mut actor.pipes[usize::from(stream)];
+        if pipe.epoch != epoch {
+            return false;
+        }
+        let (_, event) = pipe.queue.pop_front().expect("an item for each event");
+        let twice = event.kind != EventKind::Deleted && std::mem::take(&mut pipe.doubles_next);
+        self.tell(usize::from(number), &event);
+        if twice {
+            self.faults.note(Counted::Duplicate);
+            self.events += 1;
+            self.tell(usize::from(number), &WatchEvent { kind: EventKind::Modified, ..event });
+        }
+        self.after(usize::from(number));
+        true
+    }
+
+    /// Takes over what an event says to a scheduler.
+    fn note_seen(&mut self, at: usize, event: &WatchEvent) {
+        let shape_of = |row: &PodRow| self.shape_of(row);
+        match &event.object {
+            WatchedObject::Pod(row) => {
+                let unfinished = |row: &&PodRow| !row.phase.is_finished();
+                let node = |row: &PodRow| row.node.map(number_of_name);
+                let old = self.actors[at].seen.pods.get(&row.uid).filter(unfinished);
+                let old = old.map(|row| (shape_of(row), node(row)));
+                let new = Some(row).filter(|row| event.kind != EventKind::Deleted && unfinished(row));
+                let new = new.map(|row| (shape_of(row), node(row)));
+                let known = self.actors[at].seen.pods.get(&row.uid);
+                if row.nominated.is_some() && known.is_none_or(|known| known.nominated != row.nominated) {
+                    self.actors[at].record(row.uid).is_newly_named = true;
+                }
+                let carried = &mut self.actors[at].carried;
+                old.into_iter().for_each(|(shape, node)| carried.go(shape, node));
+                new.into_iter().for_each(|(shape, node)| carried.come(shape, node));
+            }
+            WatchedObject::Node(entry) => {
+                let shape = self.node_shapes.get(&entry.resource_version).copied();
+                let shape = shape.filter(|_| event.kind != EventKind::Deleted);
+                self.actors[at].carried.nodes[usize::from(node_number(entry))] = shape;
+            }
+            WatchedObject::PodEvent(_) | WatchedObject::Other(_) => {}
+        }
+        self.actors[at].seen.note(event);
+    }
+
+    /// Tells a scheduler of an event, and notes that it knows.
+    pub(super) fn tell(&mut self, at: usize, event: &WatchEvent) {
+        let now_ns = self.now_ns();
+        self.note(|| format!("scheduler {at} sees {}", event_text(event)));
+        self.note_seen(at, event);
+        let actor = &mut self.actors[at];
+        if let WatchedObject::Other(object) = &event.object
+            && object.kind == "StorageClass"
+        {
+            actor.board.lock().has_claim = event.kind != EventKind::Deleted;
+        }
+        actor.causes += 1;
+        if let WatchedObject::Pod(row) = &event.object {
+            self.note_ports(at, row);
+        }
+        let actor = &mut self.actors[at];
+        actor.scheduler_mut().advance(now_ns);
+        actor.virtual_scheduler.deliver(event, &self.api, now_ns);
+    }
+
+    pub(super) fn disconnect(&mut self, scheduler: u8, stream: Stream, ms: u32) {
+        let Some(actor) = self.actors.get_mut(usize::from(scheduler)) else { return };
+        let pipe = &mut actor.pipes[stream as usize];
+        if pipe.is_broken {
+            return;
+        }
+        pipe.queue.clear();
+        pipe.epoch += 1;
+        pipe.is_broken = true;
+        let epoch = pipe.epoch;
+        self.faults.note(Counted::Disconnect);
+        let item = Item::Relist { actor: scheduler, stream: stream as u8, epoch };
+        self.push(self.now_ns() + u64::from(ms) * MS, item);
+    }
+
+    pub(super) fn relist(&mut self, number: u8, stream: u8, epoch: u32) -> bool {
+        let now_ns = self.now_ns();
+        let actor = &mut self.actors[usize::from(number)];
+        let pipe = &mut actor.pipes[usize::from(stream)];
+        if pipe.epoch != epoch {
+            return false;
+        }
+        pipe.is_broken = false;
+        pipe.last_ns = now_ns;
+        pipe.stalled_until_ns = now_ns;
+        let mut events = Vec::new();
+        self.truth.relist(&actor.seen, Stream::ALL[usize::from(stream)], &mut events);
+        for event in events {
+            self.send(usize::from(number), event);
+        }
+        true
+    }
+}
