@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use schedlab_benches::RunMode;
 use schedlab_benches::stats::{Interval, bootstrap_median};
+use schedlab_core::api_call::{ApiCall, StatusPatch};
 use schedlab_core::binding::{DispatchMode, Dispatcher};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
@@ -31,9 +32,7 @@ use schedlab_core::queue::{
     Event, PluginNumber, PluginSet, ProfileNumber, QueueHost, QueueSettings, QueuedPod, SchedulingQueue,
     Scope,
 };
-use schedlab_core::scheduler::{
-    ApiCall, FeatureGates, PodUpdate, Scheduler, SchedulerSettings, StatusPatch, Step,
-};
+use schedlab_core::scheduler::{FeatureGates, ObjectEvent, PodUpdate, Scheduler, SchedulerSettings, Step};
 use schedlab_core::world::World;
 
 #[derive(Clone, Copy)]
@@ -310,8 +309,12 @@ impl Loop {
             .expect("the gates go together");
         for index in 0..size.nodes {
             let allocatable = resources(&[("cpu", "32"), ("memory", "256Gi"), ("pods", "110")]);
-            scheduler.on_node(
-                &NodeInput { name: format!("node-{index}"), allocatable, ..NodeInput::default() },
+            scheduler.on_event(
+                ObjectEvent::node(&Arc::new(NodeInput {
+                    name: format!("node-{index}"),
+                    allocatable,
+                    ..NodeInput::default()
+                })),
                 0,
             );
         }
@@ -328,19 +331,23 @@ impl Loop {
         let start = Instant::now();
         for uid in first..first + pods {
             let (class, uid) = (self.class, PodUid(uid));
-            self.scheduler.on_pod(PodUpdate { uid, class, ..PodUpdate::default() }, uid.0);
+            self.scheduler
+                .on_event(ObjectEvent::pod(PodUpdate { uid, class, ..PodUpdate::default() }), uid.0);
             assert!(matches!(self.scheduler.step(&mut NoProbe), Step::Assumed { .. }));
             self.scheduler.take_calls(&mut self.calls);
             assert_eq!(self.calls.len(), 1, "a plain pod is one call");
             for outgoing in self.calls.drain(..) {
                 let ApiCall::Bind { pod: uid, node } = outgoing.call else { panic!("a binding") };
-                self.scheduler
-                    .on_pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }, uid.0);
+                self.scheduler.on_event(
+                    ObjectEvent::pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }),
+                    uid.0,
+                );
             }
         }
         let elapsed = start.elapsed();
         self.next_uid += pods;
-        (first..first + pods).for_each(|uid| self.scheduler.on_pod_removed(PodUid(uid), 0));
+        (first..first + pods)
+            .for_each(|uid| self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), 0));
         elapsed.as_secs_f64() * 1e9 / pods as f64
     }
 }

@@ -32,7 +32,7 @@ use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
 use schedlab_workloads::measure::Meters;
 use serde_json::json;
 
@@ -179,7 +179,7 @@ impl Stepped {
         let settings = EngineSettings { seed: SEED, ..EngineSettings::default() };
         let mut scheduler = Scheduler::new(settings, 0);
         for node in warm_nodes(size.node_count) {
-            scheduler.on_node(&node, 0);
+            scheduler.on_event(ObjectEvent::node(&Arc::new(node)), 0);
         }
         let class = scheduler.compile(&Arc::new(PodKind::Plain.spec()));
         let mut stepped = Stepped { scheduler, class, uids: 0, hash: 0 };
@@ -205,7 +205,7 @@ impl Stepped {
                     created_ns: now_ns,
                     ..PodUpdate::default()
                 };
-                self.scheduler.on_pod(update, now_ns);
+                self.scheduler.on_event(ObjectEvent::pod(update), now_ns);
             }
             let start = Instant::now();
             recorder.round_begins();
@@ -222,7 +222,7 @@ impl Stepped {
             assert_eq!(calls.len(), Self::STEPS, "every pod found a node");
             calls.clear();
             for uid in first..=self.uids {
-                self.scheduler.on_pod_removed(PodUid(uid), now_ns);
+                self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), now_ns);
             }
         }
         #[allow(clippy::cast_precision_loss, reason = "a sample lasts milliseconds")]

@@ -16,7 +16,7 @@ use schedlab_benches::{RunMode, SEED};
 use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
 const NODE_BUDGET: f64 = 512.0;
 const POD_BUDGET: f64 = 256.0;
@@ -99,13 +99,13 @@ fn weigh(node_count: usize, pod_count: usize) -> Weight {
     let live = || LIVE_BYTES.load(Ordering::Relaxed);
     let (before, own_before) = (live(), scheduler.memory_bytes());
     for node in warm_nodes(node_count) {
-        scheduler.on_node(&node, 0);
+        scheduler.on_event(ObjectEvent::node(&Arc::new(node)), 0);
     }
     let (with_nodes, own_nodes) = (live(), scheduler.memory_bytes());
     let class = scheduler.compile(&Arc::new(PodKind::Plain.spec()));
     for uid in 1..=pod_count as u64 {
         let update = PodUpdate { uid: PodUid(uid), class, created_ns: uid, ..PodUpdate::default() };
-        scheduler.on_pod(update, uid);
+        scheduler.on_event(ObjectEvent::pod(update), uid);
     }
     assert_eq!(scheduler.counts().queued, pod_count);
     Weight {

@@ -16,7 +16,7 @@ use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::profile::Profile;
 use schedlab_core::ids::{ClassId, PodId, PodUid};
 use schedlab_core::input::{ImageInput, NodeInput, PodInput, TaintInput};
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 use schedlab_core::world::World;
 
 use crate::SEED;
@@ -57,7 +57,10 @@ impl WarmCluster {
             for _ in 0..SPARE_PODS {
                 uids += 1;
                 let uid = PodUid(uids);
-                scheduler.on_pod(PodUpdate { uid, class, created_ns: uids, ..PodUpdate::default() }, uids);
+                scheduler.on_event(
+                    ObjectEvent::pod(PodUpdate { uid, class, created_ns: uids, ..PodUpdate::default() }),
+                    uids,
+                );
                 spare_uids.push(uid);
             }
         }
@@ -128,18 +131,18 @@ impl Builder {
     fn build(&mut self, node_count: usize) {
         let leaving = (node_count / 20).clamp(1, LEAVING_NODES_MAX);
         for node in warm_nodes(node_count + leaving) {
-            self.scheduler.on_node(&node, self.uids);
+            self.scheduler.on_event(ObjectEvent::node(&Arc::new(node)), self.uids);
         }
         for index in 0..node_count + leaving {
             self.add_pods(index);
         }
         // Every fourth pod has gone again.
         for at in (0..self.bound.len()).step_by(4) {
-            self.scheduler.on_pod_removed(self.bound[at], self.uids);
+            self.scheduler.on_event(ObjectEvent::pod_deleted(self.bound[at]), self.uids);
         }
         let stride = (node_count + leaving) / leaving;
         for nth in 0..leaving {
-            self.scheduler.on_node_removed(&node_name(nth * stride));
+            self.scheduler.on_event(ObjectEvent::node_deleted(&node_name(nth * stride)), 0);
         }
         assert_eq!(self.scheduler.world().nodes().node_count(), node_count);
     }
@@ -173,7 +176,7 @@ impl Builder {
             created_ns: self.uids,
             ..PodUpdate::default()
         };
-        self.scheduler.on_pod(update, self.uids);
+        self.scheduler.on_event(ObjectEvent::pod(update), self.uids);
         uid
     }
 }

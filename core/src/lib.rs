@@ -4,7 +4,9 @@
 //! libraries. `schedlab-cluster` turns API objects into [`input`]s; a runtime around
 //! [`scheduler::Scheduler`] performs what it asks for.
 
+pub mod api_call;
 pub mod binding;
+pub mod budgets;
 pub(crate) mod chunked;
 pub mod class;
 pub mod cycle;

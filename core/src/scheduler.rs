@@ -1,28 +1,29 @@
 //! The loop as a state machine: events and the time go in, API calls come out as values.
 //!
-//! A runtime feeds watch events ([`Scheduler::on_pod`], [`Scheduler::on_node`], ...), the time
-//! ([`Scheduler::advance`]) and the answers to calls, lets the scheduler
+//! A runtime feeds watch events ([`Scheduler::on_event`]: the one door for objects of all kinds), the
+//! time ([`Scheduler::advance`]) and the answers to calls, lets the scheduler
 //! [`step`](Scheduler::step) and performs what [`Scheduler::take_calls`] hands out. The scheduler
 //! cannot tell wall clock from simulation.
 //!
-//! One file a concern: `events` takes in what the watch says, `attempt` is the scheduling cycle,
+//! One file a concern: `objects` has the table of kinds, `event_handlers` takes in what the watch says, `attempt` is the scheduling cycle,
 //! `binding` the way from a chosen node to a bound pod, `failure` the way back to the queue,
 //! `nomination` what becomes of `nominatedNodeName`.
 
 mod attempt;
 mod binding;
-mod calls;
 mod conditions;
 mod counters;
 #[cfg(feature = "mutants")]
 mod defects;
-mod events;
+mod evaluation;
+mod event_handlers;
 mod evict;
 mod failure;
 mod gates;
 mod gauges;
 mod host;
 mod nomination;
+mod objects;
 mod own_nominations;
 mod pod_events;
 mod preempt;
@@ -30,12 +31,12 @@ mod preempting;
 mod reclaim;
 mod status;
 mod timing;
-mod volumes;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::api_call::{ApiCall, ConditionReason, StatusPatch};
 use crate::binding::{Bindings, DispatchMode, Dispatcher, OutgoingCall};
 use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Engine, EngineSettings};
@@ -59,15 +60,15 @@ use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::reclaim::Pressure;
 use crate::world::World;
 
-pub use calls::{ApiCall, ConditionChange, ConditionReason, StatusPatch};
 pub use counters::{AttemptCounts, Counters, Doubling};
+pub use evaluation::Evaluation;
 pub use gates::{FeatureGates, GateError};
 pub use gauges::PendingCalls;
 pub use host::GateCounts;
+pub use objects::{KINDS, KindRow, NamedObject, ObjectEvent, ObjectInput, ObjectKey, ObjectKind};
 pub use pod_events::{EventLevel, PodEvent, PodEventNote, PodEventReason};
 pub use status::{PodCounts, Standing};
 pub use timing::{Span, Timed, label};
-pub use volumes::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites, volume_writes};
 
 use conditions::Conditions;
 use host::GateReport;
@@ -387,17 +388,6 @@ impl Scheduler {
     pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
         self.world.vocabulary.start_pinning();
         &mut self.world.vocabulary
-    }
-
-    /// What it knows, to be changed from outside, and the first profile.
-    pub fn parts(&mut self) -> (&mut World, &Profile) {
-        (&mut self.world, &self.parts[0].profile)
-    }
-
-    /// The same with the profile that takes pods of this scheduler name, if there is one.
-    pub fn parts_of(&mut self, scheduler_name: &str) -> Option<(&mut World, &Profile)> {
-        let parts = self.parts.iter().find(|parts| parts.profile.scheduler_name == scheduler_name)?;
-        Some((&mut self.world, &parts.profile))
     }
 
     /// Asks these extenders after the plugins; ignorable ones last. To be called before the first

@@ -1,10 +1,12 @@
 //! The world as the engine knows it: vocabulary, classes, nodes and pods, kept consistent with
-//! each other. Plugins read it; only the scheduler changes it.
+//! each other. Plugins read it. What a scheduler knows is changed by the scheduler alone: objects enter
+//! through `Scheduler::on_event`.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::budgets::Budgets;
 use crate::class::{ClassTable, PodClass};
 use crate::ids::{ClassId, NodeId, PodId, PodUid, Symbol};
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
@@ -13,9 +15,7 @@ use crate::interner::Vocabulary;
 use crate::mutants::Mutants;
 use crate::nominations::{Nomination, Nominations};
 use crate::owners::Owners;
-use crate::plugins::volume_binding::decide_volumes;
 use crate::pods::PodTable;
-use crate::preemption::budgets::Budgets;
 use crate::reclaim::Marks;
 use crate::snapshot::order::NodeOrdering;
 use crate::snapshot::{NodeSnapshot, Upsert};
@@ -116,16 +116,17 @@ impl World {
         &self.budgets
     }
 
-    /// Adds a disruption budget or takes over its new state. `uid_of` finds the pods it names.
-    pub fn upsert_budget(&mut self, input: &DisruptionBudgetInput, uid_of: impl Fn(&str) -> Option<PodUid>) {
+    /// Adds a disruption budget or takes over its new state. `disrupted` are those of the pods it names
+    /// that are known.
+    pub fn upsert_budget(&mut self, input: &DisruptionBudgetInput, disrupted: &[PodUid]) {
         #[cfg(feature = "mutants")]
         if self.mutants.has(crate::mutants::Mutant::StaleBudgets) {
             if let Some(late) = self.late_budget.replace(input.clone()) {
-                self.budgets.upsert(&late, &mut self.vocabulary, uid_of);
+                self.budgets.upsert(&late, &mut self.vocabulary, disrupted);
             }
             return;
         }
-        self.budgets.upsert(input, &mut self.vocabulary, uid_of);
+        self.budgets.upsert(input, &mut self.vocabulary, disrupted);
     }
 
     /// Takes a disruption budget out.
@@ -475,18 +476,11 @@ impl World {
         self.storage.revert(decision);
     }
 
-    /// Takes the volumes that a pod gets on a row, if it has open claims.
-    pub(crate) fn reserve_volumes(&mut self, pod: PodUid, class: ClassId, row: usize) {
-        let class = self.classes.get(class);
-        if class.volumes.claims.is_empty() {
-            return;
-        }
-        let decision = decide_volumes(self, class, row);
-        if !decision.is_empty() {
-            let node = self.nodes.columns().id[row];
-            self.assume_volumes(&decision, node);
-            self.volumes_of_pods.insert(pod, decision);
-        }
+    /// Takes the volumes that a pod gets on a row.
+    pub(crate) fn reserve_volumes(&mut self, pod: PodUid, row: usize, decision: VolumeDecision) {
+        let node = self.nodes.columns().id[row];
+        self.assume_volumes(&decision, node);
+        self.volumes_of_pods.insert(pod, decision);
     }
 
     /// Gives back what was taken for a pod that is not bound after all.

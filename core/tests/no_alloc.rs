@@ -20,7 +20,7 @@ use schedlab_core::queue::{
     Event, PluginNumber, PluginSet, ProfileNumber, QueueHost, QueueSettings, QueuedPod, SchedulingQueue,
     Scope,
 };
-use schedlab_core::scheduler::{PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
 
 thread_local! {
     /// Of this thread only: the test harness has threads of its own.
@@ -178,11 +178,12 @@ fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Sc
     for index in 0..NODE_COUNT {
         let mut node = node(index);
         node.allocatable.insert("pods".to_owned(), Quantity::parse("9999").expect("a quantity"));
-        scheduler.on_node(&node, 0);
+        scheduler.on_event(ObjectEvent::node(&Arc::new(node)), 0);
     }
     let class = scheduler.compile(&Arc::new(pod));
     for uid in 0..WARM_CYCLES + CYCLES {
-        scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() }, 0);
+        scheduler
+            .on_event(ObjectEvent::pod(PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() }), 0);
     }
     scheduler
 }

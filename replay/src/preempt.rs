@@ -1,10 +1,10 @@
 //! A recorded preemption against the engine's.
 
 use schedlab_core::cycle::engine::{Engine, Pending};
-use schedlab_core::framework::diagnosis::Diagnosis;
+use schedlab_core::framework::args::PreemptionArgs;
 use schedlab_core::framework::status::Code;
 use schedlab_core::ids::PodId;
-use schedlab_core::preemption::{Failure, PreemptionArgs, nominations_to_clear};
+use schedlab_core::preemption::{Failure, nominations_to_clear};
 
 use super::document::{CandidateRecord, FailedRecord, PreemptionRecord};
 use super::state::State;
@@ -17,15 +17,15 @@ const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
 /// What our engine would do, in the form of a record; candidates and failures in list order.
 pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) -> PreemptionRecord {
-    let (world, profile) = state.parts();
-    let mut found = engine.preempt(world, profile, pending, (ALL_NODES, &Diagnosis::default()));
+    let mut evaluation = state.evaluation();
+    let mut found = evaluation.preempt(engine, pending, ALL_NODES);
     if let Some(why) = found.ineligible {
         return PreemptionRecord { reason: Some(why.to_owned()), ..PreemptionRecord::default() };
     }
     let best: Vec<usize> = found.best.iter().map(|&at| found.candidates[at].row).collect();
     found.candidates.sort_by_key(|candidate| candidate.row);
     found.failed.sort_by_key(|&(row, _)| row);
-    let (world, profile) = state.parts();
+    let (world, profile) = (state.world(), state.profile());
     let name_of = |row: usize| world.node_name(world.nodes().columns().id[row]).to_owned();
     let failed = |(row, failure): &(u32, Failure)| {
         let node = name_of(*row as usize);
@@ -85,12 +85,12 @@ pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) 
     record
 }
 
-fn name_at(state: &mut State, row: usize) -> String {
-    let (world, _) = state.parts();
+fn name_at(state: &State, row: usize) -> String {
+    let world = state.world();
     world.node_name(world.nodes().columns().id[row]).to_owned()
 }
 
-fn victim_name(state: &mut State, pod: PodId) -> String {
-    let uid = state.parts().0.pods().get(pod).uid;
+fn victim_name(state: &State, pod: PodId) -> String {
+    let uid = state.world().pods().get(pod).uid;
     state.bound_name(uid).unwrap_or("a pod that is not bound").to_owned()
 }

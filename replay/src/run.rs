@@ -2,8 +2,6 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
-use schedlab_core::cycle::explain::explain;
-use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::cycle::select::TieBreak;
 
 use super::compare::Comparison;
@@ -57,14 +55,15 @@ fn compare(
     report: &mut TraceReport,
 ) -> Result<(), StepProblem> {
     let pending = state.pending(pod)?;
-    let (world, profile) = state.parts();
-    let explanation = explain(world, profile, pending);
+    let mut evaluation = state.evaluation();
+    let explanation = evaluation.explain(pending);
     // Nothing is carried over from one recorded decision to the next.
     engine.set_next_start(0);
-    let decision = engine.decide(world, profile, pending, &mut NoProbe);
+    let decision = evaluation.decide(engine, pending);
     report.schedule_steps += 1;
     let preempted = record.preemption.is_some().then(|| preempt(state, engine, pending));
-    let (world, profile) = state.parts();
+    let evaluation = state.evaluation();
+    let (world, profile) = (evaluation.world(), evaluation.profile());
     let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
     comparison.explanation(&explanation);
     comparison.decision(&decision);

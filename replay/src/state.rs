@@ -17,7 +17,7 @@ use schedlab_core::framework::profile::Profile;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::storage::StorageInput;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{Evaluation, ObjectEvent, ObjectInput, PodUpdate, Scheduler};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
 
@@ -61,7 +61,7 @@ impl State {
         state.add_surroundings(cluster)?;
         for object in cluster.storage() {
             if let Some(input) = storage_input(object)? {
-                state.scheduler.on_storage(&input, NOW_NS);
+                state.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&input)), NOW_NS);
             }
         }
         for node in &cluster.nodes {
@@ -77,37 +77,39 @@ impl State {
         Ok(state)
     }
 
+    fn added(&mut self, object: ObjectInput<'_>) {
+        self.scheduler.on_event(ObjectEvent::Added(object), NOW_NS);
+    }
+
     /// Namespaces, services and workloads.
     fn add_surroundings(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
-        let (world, _) = self.scheduler.parts();
         for namespace in &cluster.namespaces {
             let namespace: Namespace = typed(namespace, "Namespace")?;
-            let labels = namespace.metadata.labels.unwrap_or_default();
-            world.upsert_namespace(&namespace.metadata.name.unwrap_or_default(), &labels);
+            let labels = &namespace.metadata.labels.unwrap_or_default();
+            self.added(ObjectInput::Namespace { name: &namespace.metadata.name.unwrap_or_default(), labels });
         }
-        let owners = world.owners_mut();
         for service in &cluster.services {
-            owners.upsert_service(service_input(&typed(service, "Service")?));
+            self.added(ObjectInput::Service(&service_input(&typed(service, "Service")?)));
         }
         for controller in &cluster.replication_controllers {
             let controller = typed(controller, "ReplicationController")?;
-            owners.upsert_workload(replication_controller_input(&controller));
+            self.added(ObjectInput::Workload(&replication_controller_input(&controller)));
         }
         for set in &cluster.replica_sets {
-            owners.upsert_workload(replica_set_input(&typed(set, "ReplicaSet")?));
+            self.added(ObjectInput::Workload(&replica_set_input(&typed(set, "ReplicaSet")?)));
         }
         for set in &cluster.stateful_sets {
-            owners.upsert_workload(stateful_set_input(&typed(set, "StatefulSet")?));
+            self.added(ObjectInput::Workload(&stateful_set_input(&typed(set, "StatefulSet")?)));
         }
         Ok(())
     }
 
     fn add_budgets(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
-        let State { scheduler, bound, .. } = self;
         for budget in &cluster.pod_disruption_budgets {
-            let budget = disruption_budget_input(&typed(budget, "PodDisruptionBudget")?);
-            let uid_of = |pod: &str| bound.get(&format!("{}/{pod}", budget.namespace)).copied();
-            scheduler.parts().0.upsert_budget(&budget, uid_of);
+            let budget = &disruption_budget_input(&typed(budget, "PodDisruptionBudget")?);
+            let uid_of = |pod: &String| self.bound.get(&format!("{}/{pod}", budget.namespace)).copied();
+            let disrupted: Vec<PodUid> = budget.disrupted_pods.iter().filter_map(uid_of).collect();
+            self.added(ObjectInput::PodDisruptionBudget { budget, disrupted: &disrupted });
         }
         Ok(())
     }
@@ -122,11 +124,19 @@ impl State {
         self.nominated.iter().find(|(_, known)| **known == uid).map(|(name, _)| name.as_str())
     }
 
-    /// What the engine decides on, with rows in order, and the profile it decides by.
-    pub(super) fn parts(&mut self) -> (&mut World, &Profile) {
-        let (world, profile) = self.scheduler.parts();
-        world.settle();
-        (world, profile)
+    /// Questions about the cluster as it is.
+    pub(super) fn evaluation(&mut self) -> Evaluation<'_> {
+        self.scheduler.evaluation()
+    }
+
+    /// The profile that decides.
+    pub(super) fn profile(&self) -> &Profile {
+        self.scheduler.profile()
+    }
+
+    /// What is known of the cluster.
+    pub(super) fn world(&self) -> &World {
+        self.scheduler.world()
     }
 
     /// A pod that is to be evaluated. The node it names, if any, is part of its class.
@@ -143,7 +153,7 @@ impl State {
         if self.has_node(&input.name) {
             return Err(StepProblem::Exists { object: format!("node {}", input.name) });
         }
-        self.scheduler.on_node(&input, NOW_NS);
+        self.scheduler.on_event(ObjectEvent::node(&Arc::new(input)), NOW_NS);
         Ok(())
     }
 
@@ -152,7 +162,7 @@ impl State {
         if !self.has_node(&input.name) {
             return Err(StepProblem::UnknownNode { node: input.name });
         }
-        self.scheduler.on_node(&input, NOW_NS);
+        self.scheduler.on_event(ObjectEvent::node(&Arc::new(input)), NOW_NS);
         Ok(())
     }
 
@@ -167,7 +177,7 @@ impl State {
         }
         pods.iter().try_for_each(|pod| self.delete_pod(pod))?;
         nominations.iter().try_for_each(|pod| self.clear_nomination(pod))?;
-        self.scheduler.on_node_removed(node);
+        self.scheduler.on_event(ObjectEvent::node_deleted(node), NOW_NS);
         Ok(())
     }
 
@@ -207,13 +217,13 @@ impl State {
             started_s: meta.start_time_s,
             is_preempted: meta.is_preempted,
         };
-        self.scheduler.on_pod(update, NOW_NS);
+        self.scheduler.on_event(ObjectEvent::pod(update), NOW_NS);
         Ok(())
     }
 
     pub(super) fn delete_pod(&mut self, pod: &str) -> Result<(), StepProblem> {
         let uid = self.bound.remove(pod).ok_or_else(|| StepProblem::UnknownPod { pod: pod.to_owned() })?;
-        self.scheduler.on_pod_removed(uid, NOW_NS);
+        self.scheduler.on_event(ObjectEvent::pod_deleted(uid), NOW_NS);
         Ok(())
     }
 
@@ -249,7 +259,8 @@ impl State {
         self.forget_nomination(&key);
         self.uids_given += 1;
         let uid = PodUid(self.uids_given);
-        self.scheduler.parts().0.nominate(uid, class, node);
+        self.scheduler.on_event(ObjectEvent::pod(PodUpdate { uid, class, ..PodUpdate::default() }), NOW_NS);
+        self.scheduler.on_event(ObjectEvent::nominated_node_name(uid, Some(node), 0), NOW_NS);
         self.nominated.insert(key, uid);
         Ok(())
     }
@@ -263,7 +274,7 @@ impl State {
 
     fn forget_nomination(&mut self, pod: &str) -> bool {
         let Some(uid) = self.nominated.remove(pod) else { return false };
-        self.scheduler.parts().0.clear_nomination(uid);
+        self.scheduler.on_event(ObjectEvent::pod_deleted(uid), NOW_NS);
         true
     }
 
@@ -273,7 +284,7 @@ impl State {
                 StorageObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
                 StorageObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
             };
-            self.scheduler.on_storage(&input, NOW_NS);
+            self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&input)), NOW_NS);
         }
         Ok(())
     }

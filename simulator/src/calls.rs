@@ -4,10 +4,11 @@
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
+use schedlab_core::api_call::ConditionChange;
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ConditionChange, NominatedNodeMiss};
+use schedlab_core::scheduler::NominatedNodeMiss;
 
 use super::actor::kind_of;
 use super::faults::CallFault;

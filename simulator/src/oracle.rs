@@ -2,10 +2,11 @@
 //! the cluster as the API has it, and tries every pod once. If it places one, or evicts for one,
 //! the scheduler under test has missed something that happened.
 
+use schedlab_core::api_call::ApiCall;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
 use schedlab_core::mutants::Mutants;
-use schedlab_core::scheduler::{ApiCall, Scheduler, Step};
+use schedlab_core::scheduler::{Scheduler, Step};
 
 use super::actor::make_scheduler;
 use super::plugins::{Patience, SharedBoard};

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use schedlab_core::api_call::{ApiCall, VolumeWrites};
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
 use schedlab_core::framework::points::{
@@ -13,7 +14,6 @@ use schedlab_core::framework::points::{
 };
 use schedlab_core::framework::status::Reason;
 use schedlab_core::ids::{NodeId, PodUid};
-use schedlab_core::scheduler::{ApiCall, VolumeWrites};
 use schedlab_core::world::World;
 
 use super::shape::{CLAIM_LABEL, PASS_LABEL, PERMIT_LABEL, PRE_BIND_LABEL};

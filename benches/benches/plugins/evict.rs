@@ -14,7 +14,7 @@ use schedlab_core::naive::preemption::{PreemptionArgs as NaiveArgs, preempt};
 use schedlab_core::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
 use schedlab_core::naive::{NaiveCluster, NaivePod};
 use schedlab_core::preemption::PreemptionArgs;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
 use crate::{Size, alternate, print_row};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(size: Size) {
         .collect();
     let mut uid = 0;
     for (index, node) in nodes.iter().enumerate() {
-        scheduler.on_node(node, 1);
+        scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 1);
         twin.add_node(node.clone());
         let cpu_milli = node.allocatable["cpu"].milli_value() / 4;
         for turn in 0..4 {
@@ -42,7 +42,7 @@ pub(crate) fn run(size: Size) {
                 started_s: Some(1),
                 ..PodUpdate::default()
             };
-            scheduler.on_pod(update, 1);
+            scheduler.on_event(ObjectEvent::pod(update), 1);
             let mut placed = NaivePod::from(pod);
             placed.meta.name = format!("pod-{uid}");
             placed.meta.start_time_s = Some(1);

@@ -18,7 +18,7 @@ use schedlab_core::input::{
 };
 use schedlab_core::naive::NaiveCluster;
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, ObjectInput, PodUpdate, Scheduler};
 use schedlab_core::world::World;
 
 use crate::cases::{Case, ZONE, claiming, labelled, preferring, requiring, with_disk};
@@ -42,16 +42,18 @@ impl Situation {
             .enumerate()
             .map(|(index, node)| (node.name.clone(), decorated(index, node)))
             .collect();
-        nodes.values().for_each(|node| builder.scheduler.on_node(node, 1));
+        nodes
+            .values()
+            .for_each(|node| builder.scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 1));
         for (index, name) in nodes.keys().enumerate() {
             builder.fill(index, name);
         }
         // Churn: every fourth pod and some nodes of the middle have gone again.
         for uid in (1..builder.uids).step_by(4) {
-            builder.scheduler.on_pod_removed(PodUid(uid), 1);
+            builder.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), 1);
         }
         for name in nodes.keys().skip(7).step_by(43).take(leaving) {
-            builder.scheduler.on_node_removed(name);
+            builder.scheduler.on_event(ObjectEvent::node_deleted(name), 0);
         }
         builder.into_situation(&nodes)
     }
@@ -139,11 +141,11 @@ impl Builder {
             created_ns: 1,
             ..PodUpdate::default()
         };
-        self.scheduler.on_pod(update, 1);
+        self.scheduler.on_event(ObjectEvent::pod(update), 1);
     }
 
     fn store(&mut self, object: StorageInput) {
-        self.scheduler.on_storage(&object, 1);
+        self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&object)), 1);
         self.storage.push(object);
     }
 

@@ -7,7 +7,7 @@ use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::{ClassId, NodeId, PodId, PodUid};
-use schedlab_core::scheduler::{PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
 use schedlab_core::snapshot::mask::NodeMask;
 
 use crate::check::{chosen_row, feasible_rows, filter_of, reference_settings, score_of};
@@ -190,7 +190,7 @@ impl LifeWork {
     pub(super) fn new(node_count: usize, kind: PodKind) -> LifeWork {
         let mut scheduler = Scheduler::new(cycle_settings(ClassCache::On), 0);
         for node in warm_nodes(node_count) {
-            scheduler.on_node(&node, 0);
+            scheduler.on_event(ObjectEvent::node(&Arc::new(node)), 0);
         }
         let class = scheduler.compile(&Arc::new(kind.spec()));
         let mut life = LifeWork { scheduler, class, calls: Vec::new(), bound: Vec::new(), uids: 0 };
@@ -216,7 +216,7 @@ impl Turns for LifeWork {
             self.uids += 1;
             let (uid, created_ns) = (PodUid(self.uids), now_ns(self.uids));
             let update = PodUpdate { uid, class: self.class, created_ns, ..PodUpdate::default() };
-            self.scheduler.on_pod(update, created_ns);
+            self.scheduler.on_event(ObjectEvent::pod(update), created_ns);
         }
         let mut answer = 0;
         while let Step::Assumed { pod, choice } = self.scheduler.step(&mut NoProbe) {
@@ -233,7 +233,7 @@ impl Turns for LifeWork {
             let created_ns = now_ns(uid.0);
             let update =
                 PodUpdate { uid, class: self.class, node: Some(node), created_ns, ..PodUpdate::default() };
-            self.scheduler.on_pod(update, now_ns(self.uids));
+            self.scheduler.on_event(ObjectEvent::pod(update), now_ns(self.uids));
         }
         mix(answer, first)
     }
@@ -241,7 +241,7 @@ impl Turns for LifeWork {
     fn restore(&mut self) {
         let now_ns = self.uids * 1000;
         for (uid, _) in self.bound.drain(..) {
-            self.scheduler.on_pod_removed(uid, now_ns);
+            self.scheduler.on_event(ObjectEvent::pod_deleted(uid), now_ns);
         }
     }
 }

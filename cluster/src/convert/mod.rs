@@ -10,6 +10,7 @@ mod affinity;
 mod error;
 mod execution;
 mod node;
+mod object;
 mod pod;
 mod quantity;
 mod storage;
@@ -23,6 +24,7 @@ pub use execution::{
     EXECUTION_AFFINITY, drop_execution_affinity, lift_execution_affinity, lower_execution_affinity,
 };
 pub use node::node_input;
+pub use object::with_object_event;
 pub use pod::pod_input;
 pub use storage::{
     attachment_input, claim_input, csi_driver_input, csi_node_input, persistent_volume_input,

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
+use schedlab_core::api_call::{ConditionChange, ConditionReason, StatusPatch, VolumeWrites};
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::framework::extend::Extenders;
 use schedlab_core::ids::PodUid;
 use schedlab_core::queue::ProfileNumber;
-use schedlab_core::scheduler::{ConditionChange, ConditionReason, PodEventReason, StatusPatch, VolumeWrites};
+use schedlab_core::scheduler::PodEventReason;
 
 use super::bind::bind_by_extender;
 use super::events::Outbox;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use schedlab_core::ids::{ClassId, NodeId};
 use schedlab_core::input::PodInput;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
-use super::surroundings::tell_of;
 use crate::api::{Api, EventKind, NodeNameId, PodFlags, PodRow, SpecId, WatchEvent, WatchedObject};
+use crate::convert::with_object_event;
 
 /// Translations kept at most; beyond, all are forgotten and made anew. Bodies that differ in what
 /// scheduling does not read have one class, so the scheduler's ids alone set no limit.
@@ -36,10 +36,12 @@ impl Bridge {
     /// Tells the scheduler about one event.
     pub fn deliver(&mut self, event: &WatchEvent, api: &dyn Api, scheduler: &mut Scheduler, now_ns: u64) {
         match (&event.object, event.kind) {
-            (WatchedObject::Pod(row), EventKind::Deleted) => scheduler.on_pod_removed(row.uid, now_ns),
+            (WatchedObject::Pod(row), EventKind::Deleted) => {
+                scheduler.on_event(ObjectEvent::pod_deleted(row.uid), now_ns)
+            }
             // A finished pod takes no room any more. Upstream: eventhandlers.go filters terminal pods.
             (WatchedObject::Pod(row), _) if row.phase.is_finished() => {
-                scheduler.on_pod_removed(row.uid, now_ns)
+                scheduler.on_event(ObjectEvent::pod_deleted(row.uid), now_ns)
             }
             (WatchedObject::Pod(row), _) => {
                 let Some(class) = self.class(row, api, scheduler) else { return };
@@ -50,17 +52,24 @@ impl Bridge {
                     created_ns: row.created_ns,
                     ..PodUpdate::default()
                 };
-                scheduler.on_pod(update, now_ns);
+                scheduler.on_event(ObjectEvent::pod(update), now_ns);
                 // A pod that is new and names no node, or is on one, has nothing to say of this.
                 if row.node.is_none() && (row.nominated.is_some() || event.kind == EventKind::Modified) {
                     let nominated = row.nominated.map(|name| self.node(name, api, scheduler));
-                    scheduler.on_nomination(row.uid, nominated, row.resource_version, now_ns);
+                    scheduler.on_event(
+                        ObjectEvent::nominated_node_name(row.uid, nominated, row.resource_version),
+                        now_ns,
+                    );
                 }
             }
-            (WatchedObject::Node(node), EventKind::Deleted) => scheduler.on_node_removed(&node.input.name),
-            (WatchedObject::Node(node), _) => scheduler.on_shared_node(&node.input, now_ns),
+            (WatchedObject::Node(node), EventKind::Deleted) => {
+                scheduler.on_event(ObjectEvent::node_deleted(&node.input.name), now_ns)
+            }
+            (WatchedObject::Node(node), _) => scheduler.on_event(ObjectEvent::node(&node.input), now_ns),
             (WatchedObject::PodEvent(_), _) => {}
-            (WatchedObject::Other(object), kind) => tell_of(object, kind, scheduler, now_ns),
+            (WatchedObject::Other(object), kind) => {
+                with_object_event(object, kind, |event| scheduler.on_event(event, now_ns));
+            }
         }
     }
 

@@ -22,7 +22,6 @@ mod bridge;
 mod calls;
 mod events;
 pub mod record;
-mod surroundings;
 pub mod virtual_time;
 mod volumes;
 mod wall;

@@ -15,10 +15,11 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use schedlab_core::api_call::{ApiCall, ConditionChange, VolumeWrites};
 use schedlab_core::binding::{CallFailure, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::points;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, VolumeWrites};
+use schedlab_core::scheduler::Scheduler;
 
 use super::binder;
 use super::bridge::Bridge;

@@ -5,7 +5,7 @@
 //! claim. The embedded cluster's controller binds a volume's claim in the same step, and nobody
 //! provisions: a claim whose node is selected is taken as provisioned.
 
-use schedlab_core::scheduler::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites};
+use schedlab_core::api_call::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites};
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiError, GenericObject, Object, ObjectKey};

@@ -6,10 +6,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
+use schedlab_core::api_call::ApiCall;
 use schedlab_core::binding::{CallCounts, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
-use schedlab_core::scheduler::{ApiCall, EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Span, Step};
+use schedlab_core::scheduler::{EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Span, Step};
 
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;

@@ -6,7 +6,7 @@
 //! ```
 
 use super::dispatcher::CallId;
-use crate::scheduler::ApiCall;
+use crate::api_call::ApiCall;
 
 /// 16 million calls at once, and a million million in all.
 const ROW_BITS: u32 = 24;

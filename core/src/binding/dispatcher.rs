@@ -20,13 +20,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::call_table::{CallTable, Road};
+use crate::api_call::{ApiCall, ConditionChange, StatusPatch};
 use crate::framework::points::Nomination;
 use crate::ids::PodUid;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 use crate::mutants::Mutants;
 use crate::reclaim::Marks;
-use crate::scheduler::{ApiCall, ConditionChange, StatusPatch};
 
 /// A call that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -205,3 +205,27 @@ impl ArgValue {
         }
     }
 }
+
+/// DefaultPreemptionArgs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptionArgs {
+    /// `minCandidateNodesPercentage`.
+    pub candidates_min_percent: usize,
+    /// `minCandidateNodesAbsolute`.
+    pub candidates_min: usize,
+}
+
+impl Default for PreemptionArgs {
+    fn default() -> Self {
+        PreemptionArgs { candidates_min_percent: 10, candidates_min: 100 }
+    }
+}
+
+impl PreemptionArgs {
+    /// How many candidates are enough.
+    #[must_use]
+    pub fn candidates_to_find(self, potential_count: usize) -> usize {
+        let share = potential_count * self.candidates_min_percent / 100;
+        share.max(self.candidates_min).min(potential_count)
+    }
+}

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::class::PodClass;
+use crate::framework::args::PreemptionArgs;
 use crate::framework::detail::Detail;
 use crate::framework::points::{
     BindPlugin, EnqueueExtensions, PermitPlugin, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
@@ -17,7 +18,6 @@ use crate::framework::points::{
 };
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, Symbol};
-use crate::preemption::PreemptionArgs;
 use crate::snapshot::mask::BitRows;
 use crate::world::World;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::framework::args::{Defaulting, PluginArgs};
+use crate::framework::args::{Defaulting, PluginArgs, PreemptionArgs};
 use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::plugin::Plugin;
 use crate::framework::plugin_lists::PluginLists;
@@ -29,7 +29,6 @@ use crate::plugins::taint_toleration::TaintToleration;
 use crate::plugins::volume_binding::VolumeBinding;
 use crate::plugins::volume_restrictions::VolumeRestrictions;
 use crate::plugins::volume_zone::VolumeZone;
-use crate::preemption::PreemptionArgs;
 
 /// The name of the scheduler that takes pods which name none.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";

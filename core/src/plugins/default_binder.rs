@@ -1,10 +1,10 @@
 //! DefaultBinder: binds through the API's binding subresource.
 //! Upstream: plugins/defaultbinder/default_binder.go.
 
+use crate::api_call::ApiCall;
 use crate::framework::plugin::Plugin;
 use crate::framework::points::{Bind, BindPlugin, Handle, PodRef};
 use crate::ids::NodeId;
-use crate::scheduler::ApiCall;
 
 /// The default Bind plugin.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 //! engine's, see [`crate::preemption`]; this names it in a profile.
 //! Upstream: plugins/defaultpreemption/default_preemption.go.
 
+use crate::framework::args::PreemptionArgs;
 use crate::framework::plugin::Plugin;
-use crate::preemption::PreemptionArgs;
 
 /// PostFilter by preemption.
 #[derive(Clone, Copy, Debug, Default)]

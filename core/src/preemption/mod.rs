@@ -8,7 +8,6 @@
 //!
 //! Upstream: plugins/defaultpreemption/default_preemption.go, framework/preemption.
 
-pub mod budgets;
 mod choice;
 mod dry_run;
 mod message;
@@ -25,36 +24,13 @@ use crate::pods::PodRow;
 use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
+pub use crate::framework::args::PreemptionArgs;
 pub(crate) use choice::best as best_candidates;
 pub use dry_run::DryRun;
 pub(crate) use message::nobody_to_evict;
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const VICTIMS_LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";
-
-/// DefaultPreemptionArgs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreemptionArgs {
-    /// `minCandidateNodesPercentage`.
-    pub candidates_min_percent: usize,
-    /// `minCandidateNodesAbsolute`.
-    pub candidates_min: usize,
-}
-
-impl Default for PreemptionArgs {
-    fn default() -> Self {
-        PreemptionArgs { candidates_min_percent: 10, candidates_min: 100 }
-    }
-}
-
-impl PreemptionArgs {
-    /// How many candidates are enough.
-    #[must_use]
-    pub fn candidates_to_find(self, potential_count: usize) -> usize {
-        let share = potential_count * self.candidates_min_percent / 100;
-        share.max(self.candidates_min).min(potential_count)
-    }
-}
 
 /// A node that evictions help, and who has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]

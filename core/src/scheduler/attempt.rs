@@ -14,7 +14,8 @@ use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::points::{Bind, BindPlugin, Handle, Nomination, PodRef, Refusal};
 use crate::ids::{NodeId, PodId};
 use crate::mutants::Mutant;
-use crate::pods::PodState;
+use crate::plugins::volume_binding::decide_volumes;
+use crate::pods::{PodRow, PodState};
 use crate::queue::hints::HintTable;
 use crate::queue::{PluginNumber, PluginSet, ProfileNumber};
 
@@ -76,6 +77,19 @@ impl Scheduler {
         }
     }
 
+    /// Takes the volumes that a pod gets on a row, if it has open claims.
+    fn reserve_volumes(&mut self, pod: PodId, row: usize) {
+        let &PodRow { uid, class, .. } = self.world.pods().get(pod);
+        let class = self.world.class(class);
+        if class.volumes.claims.is_empty() {
+            return;
+        }
+        let decision = decide_volumes(&self.world, class, row);
+        if !decision.is_empty() {
+            self.world.reserve_volumes(uid, row, decision);
+        }
+    }
+
     fn assume(&mut self, pod: PodId, profile: ProfileNumber, choice: Choice) -> Step {
         let node = self.world.nodes().columns().id[choice.row];
         let row = self.world.pods().get(pod);
@@ -85,7 +99,7 @@ impl Scheduler {
         if !self.settings.mutants.has(Mutant::BoundStillNominated) {
             self.world.clear_nomination(uid);
         }
-        self.world.reserve_volumes(uid, self.world.pods().get(pod).class, choice.row);
+        self.reserve_volumes(pod, choice.row);
         self.world.place(pod, node);
         self.move_to(pod, PodState::Assumed);
         let parts = &self.parts[usize::from(profile.0)];

@@ -13,6 +13,7 @@ use crate::framework::points::{
     PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal, RegisteredEvent, ReservePlugin,
 };
 use crate::framework::status::Reason;
+use crate::input::storage::StorageKind;
 use crate::input::{ContainerInput, NodeInput, ResourceList};
 use crate::quantity::Quantity;
 
@@ -192,7 +193,7 @@ impl Lab {
         let scheduler =
             Scheduler::with_settings(world, vec![profile], engine, settings).expect("gates that go together");
         let mut lab = Lab { scheduler, first, second, now_ns: 0, open: Vec::new() };
-        lab.scheduler.on_node(&node("n1", "1"), 0);
+        lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", "1"))), 0);
         lab
     }
 
@@ -213,7 +214,7 @@ impl Lab {
             created_ns: self.now_ns,
             ..PodUpdate::default()
         };
-        self.scheduler.on_pod(update, self.now_ns);
+        self.scheduler.on_event(ObjectEvent::pod(update), self.now_ns);
     }
 
     /// The watch says that a pod is on a node.
@@ -221,8 +222,14 @@ impl Lab {
         let pods = self.scheduler.world().pods();
         let class = pods.get(pods.find(PodUid(uid)).expect("known")).class;
         let node = Some(self.scheduler.node_id(node));
-        self.scheduler.on_pod(
-            PodUpdate { uid: PodUid(uid), class, node, created_ns: 0, ..PodUpdate::default() },
+        self.scheduler.on_event(
+            ObjectEvent::pod(PodUpdate {
+                uid: PodUid(uid),
+                class,
+                node,
+                created_ns: 0,
+                ..PodUpdate::default()
+            }),
             self.now_ns,
         );
     }
@@ -276,6 +283,12 @@ impl Lab {
     }
 }
 
+/// An object of a kind that the probe plugins registered for.
+fn storage_class_added() -> ObjectEvent<'static> {
+    let kind = ObjectKind::Storage(StorageKind::StorageClass);
+    ObjectEvent::Added(ObjectInput::Named(NamedObject { kind, namespace: "", name: "fast" }))
+}
+
 #[test]
 fn a_pod_without_work_is_bound_with_one_call() {
     for mut lab in [Lab::new(), Lab::queued()] {
@@ -322,7 +335,7 @@ fn an_announcement_that_never_left_holds_no_room_when_the_binding_fails() {
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("2", 0));
     assert!(lab.run()[0].starts_with("7: 0/1 nodes are available: 1 Insufficient cpu."));
-    lab.scheduler.on_node(&node("n1", "2"), 0);
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", "2"))), 0);
     assert_eq!(lab.run(), [""; 0], "the announcement waits behind the patch, and makes way for the binding");
     lab.answer(Ok(()));
     assert_eq!(lab.run(), ["7 -> n1"]);
@@ -337,10 +350,10 @@ fn a_nomination_that_is_taken_back_does_not_wake_its_own_pod() {
     for uid in [7, 8] {
         lab.pod(uid, pod("2", 0));
     }
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
     lab.run();
     lab.answer_all(Ok(()));
-    lab.scheduler.on_nomination(PodUid(7), None, 0, 0);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), None, 0), 0);
     assert_eq!(lab.standing(7), Some(Standing::Unschedulable));
     assert_ne!(lab.standing(8), Some(Standing::Unschedulable), "others may have had to leave it room");
 }
@@ -363,7 +376,7 @@ fn a_nomination_that_is_there_already_is_not_written_again() {
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
     let node = lab.scheduler.node_id("n1");
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
     assert_eq!(lab.run(), ["7 -> n1"]);
 }
 
@@ -386,12 +399,7 @@ fn a_refused_reservation_undoes_all_in_reverse() {
     assert_eq!(lab.first.log(), ["reserve 7", "unreserve 7"]);
     assert_eq!(lab.second.log(), ["reserve 7", "unreserve 7"]);
     assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
-    lab.scheduler.on_object(
-        crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD },
-        "",
-        "fast",
-        0,
-    );
+    lab.scheduler.on_event(storage_class_added(), 0);
     assert_eq!(lab.standing(7), Some(Standing::Backoff), "what the plugin registered for brings it back");
 }
 
@@ -432,7 +440,7 @@ fn a_waiting_pod_goes_on_when_all_allow_it() {
 #[test]
 fn a_pod_that_waits_does_not_keep_others_from_being_scheduled() {
     let mut lab = Lab::new();
-    lab.scheduler.on_node(&node("n2", "1"), 0);
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", "1"))), 0);
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     lab.pod(7, pod("1", 0));
     lab.run();
@@ -504,8 +512,7 @@ fn pre_bind_calls_and_waits_are_asked_about_until_done() {
     lab.answer(Ok(()));
     assert_eq!(lab.run(), ["7 ~"], "the plugin's own call");
     lab.answer(Ok(()));
-    let event = crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD };
-    lab.scheduler.on_object(event, "", "fast", 0);
+    lab.scheduler.on_event(storage_class_added(), 0);
     assert_eq!(lab.run(), [""; 0]);
     lab.pass(9 * SECOND);
     assert_eq!(lab.run(), ["7 -> n1"]);
@@ -551,7 +558,7 @@ fn a_pod_that_goes_while_it_is_bound_leaves_nothing() {
         }
         lab.pod(7, pod("1", 0));
         lab.run();
-        lab.scheduler.on_pod_removed(PodUid(7), 0);
+        lab.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(7)), 0);
         assert_eq!((lab.standing(7), lab.load()), (None, 0));
         assert!(lab.first.log().contains(&"unreserve 7".to_owned()));
         lab.answer(Err(CallFailure::NotFound));
@@ -592,7 +599,7 @@ fn with_the_gate_on_a_nomination_outlives_a_failed_cycle() {
         let mut lab = Lab::with(gates);
         lab.pod(7, pod("2", 0));
         let node = lab.scheduler.node_id("not there yet");
-        lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
+        lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
         let said = lab.run();
         assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
         let pods = lab.scheduler.world().pods();
@@ -606,11 +613,11 @@ fn a_nomination_that_goes_makes_room_for_equals_and_lower() {
     let mut lab = Lab::new();
     let node = lab.scheduler.node_id("n1");
     lab.pod(7, pod("2", 5));
-    lab.scheduler.on_nomination(PodUid(7), Some(node), 0, 0);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
     lab.pod(8, pod("2", 5));
     lab.pod(9, pod("2", 6));
     lab.run();
-    lab.scheduler.on_nomination(PodUid(7), None, 0, 0);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), None, 0), 0);
     let standings = [8, 9].map(|uid| lab.standing(uid));
     assert_eq!(standings, [Some(Standing::Backoff), Some(Standing::Unschedulable)]);
 }

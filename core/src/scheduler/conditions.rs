@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::{ConditionChange, ConditionReason};
 use super::preempt::PostFilterWords;
+use crate::api_call::{ConditionChange, ConditionReason};
 use crate::framework::diagnosis::Diagnosis;
 use crate::preemption::nobody_to_evict;
 use crate::reclaim::{Bits, cut, give_back};

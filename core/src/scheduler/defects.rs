@@ -64,7 +64,7 @@ impl Scheduler {
     pub(super) fn bury(&mut self, uid: PodUid) {
         if let Some(at) = self.defects.departed.iter().position(|&departed| departed == uid) {
             self.defects.departed.swap_remove(at);
-            self.remove_pod(uid, self.now_ns);
+            self.remove_pod(uid);
         }
     }
 }

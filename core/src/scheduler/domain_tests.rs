@@ -69,15 +69,21 @@ fn is_woken(gaps: KnownGaps, (there, on): (PodInput, &str), waiting: PodInput, c
     let settings = SchedulerSettings { known_gaps: gaps, ..SchedulerSettings::default() };
     let mut lab = Lab::new(settings, Vec::new(), &[]);
     let zone = if matches!(change, Change::LosesDisk) { "a" } else { "b" };
-    lab.scheduler.on_node(&node("n1", &[("zone", "a"), ("disk", "ssd")], false), 0);
-    lab.scheduler.on_node(&node("n2", &[("zone", zone), ("disk", "ssd")], true), 0);
+    lab.scheduler
+        .on_event(ObjectEvent::node(&Arc::new(node("n1", &[("zone", "a"), ("disk", "ssd")], false))), 0);
+    lab.scheduler
+        .on_event(ObjectEvent::node(&Arc::new(node("n2", &[("zone", zone), ("disk", "ssd")], true))), 0);
     lab.placed(1, there, on);
     lab.pod(7, waiting);
     assert!(lab.run()[0].starts_with("7: 0/2 nodes are available"));
     match change {
-        Change::LosesZone => lab.scheduler.on_node(&node("n2", &[("disk", "ssd")], true), 0),
-        Change::LosesDisk => lab.scheduler.on_node(&node("n2", &[("zone", "a")], true), 0),
-        Change::Deleted => lab.scheduler.on_node_removed("n2"),
+        Change::LosesZone => {
+            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", &[("disk", "ssd")], true))), 0)
+        }
+        Change::LosesDisk => {
+            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", &[("zone", "a")], true))), 0)
+        }
+        Change::Deleted => lab.scheduler.on_event(ObjectEvent::node_deleted("n2"), 0),
     }
     lab.pass(2 * SECOND_NS);
     lab.run().iter().any(|call| call == "7 -> n1")
@@ -106,15 +112,18 @@ fn is_placed_after_label(gaps: KnownGaps, there: PodInput, waiting: PodInput, be
     let settings = SchedulerSettings { known_gaps: gaps, ..SchedulerSettings::default() };
     let mut lab = Lab::new(settings, Vec::new(), &[]);
     let labels = |team: &str| [("team".to_owned(), team.to_owned())].into();
-    lab.scheduler.on_namespace("shop", Some(&labels(before)), 0);
-    lab.scheduler.on_node(&node("n1", &[("zone", "a")], false), 0);
+    lab.scheduler
+        .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: "shop", labels: &labels(before) }), 0);
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", &[("zone", "a")], false))), 0);
     lab.placed(1, there, "n1");
     lab.pod(7, waiting);
     assert!(lab.run()[0].starts_with("7: 0/1 nodes are available"));
-    lab.scheduler.on_namespace("shop", Some(&labels(before)), 0);
+    lab.scheduler
+        .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: "shop", labels: &labels(before) }), 0);
     lab.pass(2 * SECOND_NS);
     assert_eq!(lab.run(), [""; 0], "nothing has changed");
-    lab.scheduler.on_namespace("shop", Some(&labels("web")), 0);
+    lab.scheduler
+        .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: "shop", labels: &labels("web") }), 0);
     lab.pass(2 * SECOND_NS);
     lab.run().iter().any(|call| call == "7 -> n1")
 }
@@ -154,12 +163,12 @@ fn deleted_node_wakes_pods_that_anti_affinity_kept_out() {
     for (name, there, waiting) in [("its own", web(), avoiding()), ("an existing pod's", shy, web())] {
         let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[]);
         for node_name in ["n1", "n2"] {
-            lab.scheduler.on_node(&node(node_name, &[("zone", "a")], false), 0);
+            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node(node_name, &[("zone", "a")], false))), 0);
         }
         lab.placed(1, there, "n2");
         lab.pod(7, waiting);
         assert!(lab.run()[0].starts_with("7: 0/2 nodes are available"), "{name}");
-        lab.scheduler.on_node_removed("n2");
+        lab.scheduler.on_event(ObjectEvent::node_deleted("n2"), 0);
         lab.pass(2 * SECOND_NS);
         assert_eq!(lab.run(), ["7 -> n1"], "{name}");
     }

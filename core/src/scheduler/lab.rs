@@ -61,7 +61,7 @@ impl Lab {
     }
 
     pub(super) fn node(&mut self, name: &str, cpu: &str) {
-        self.scheduler.on_node(&node(name, cpu), self.now_ns);
+        self.scheduler.on_event(ObjectEvent::node(&Arc::new(node(name, cpu))), self.now_ns);
     }
 
     fn observe(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
@@ -69,7 +69,7 @@ impl Lab {
         let node = node.map(|name| self.scheduler.node_id(name));
         let created_ns = self.now_ns;
         let update = PodUpdate { uid: PodUid(uid), class, node, created_ns, ..PodUpdate::default() };
-        self.scheduler.on_pod(update, self.now_ns);
+        self.scheduler.on_event(ObjectEvent::pod(update), self.now_ns);
     }
 
     /// A new pod.
@@ -87,7 +87,7 @@ impl Lab {
         let class = self.scheduler.compile(&Arc::new(PodInput { is_terminating: true, ..spec }));
         let node = node.map(|name| self.scheduler.node_id(name));
         let update = PodUpdate { uid: PodUid(uid), class, node, is_preempted: true, ..PodUpdate::default() };
-        self.scheduler.on_pod(update, self.now_ns);
+        self.scheduler.on_event(ObjectEvent::pod(update), self.now_ns);
     }
 
     /// The watch says that a pod on a node is to go, and not why.
@@ -97,14 +97,15 @@ impl Lab {
 
     /// The watch says that a pod is gone.
     pub(super) fn gone(&mut self, uid: u64) {
-        self.scheduler.on_pod_removed(PodUid(uid), self.now_ns);
+        self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), self.now_ns);
     }
 
     /// The watch says which node a pod is nominated to.
     pub(super) fn nominated(&mut self, uid: u64, node: Option<&str>) {
         let node = node.map(|name| self.scheduler.node_id(name));
         self.version += 1;
-        self.scheduler.on_nomination(PodUid(uid), node, self.version, self.now_ns);
+        self.scheduler
+            .on_event(ObjectEvent::nominated_node_name(PodUid(uid), node, self.version), self.now_ns);
     }
 
     /// One cycle, and the calls that came up.
@@ -159,7 +160,7 @@ impl Lab {
     /// The watch tells of a version of a pod, which names this node.
     pub(super) fn nominated_at(&mut self, uid: u64, node: Option<&str>, version: u64) {
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_nomination(PodUid(uid), node, version, self.now_ns);
+        self.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(uid), node, version), self.now_ns);
     }
 
     /// The API takes every open patch.

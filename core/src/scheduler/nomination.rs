@@ -19,15 +19,14 @@ use super::{ApiCall, NominatedNodeMiss, Scheduler, StatusPatch};
 impl Scheduler {
     /// The API says which node a pod is nominated to, in a version of the pod; whoever wrote it. The node
     /// need not exist.
-    pub fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64, now_ns: u64) {
-        if self.take_over_nomination(uid, node, version, now_ns) {
+    pub(super) fn on_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64) {
+        if self.take_over_nomination(uid, node, version) {
             self.reclaim_if_due();
         }
     }
 
     /// Whether another one was said before.
-    fn take_over_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64, now_ns: u64) -> bool {
-        self.see(now_ns);
+    fn take_over_nomination(&mut self, uid: PodUid, node: Option<NodeId>, version: u64) -> bool {
         // A node that was asked for in vain is not named by anything now.
         let Some(pod) = self.world.pods().find(uid) else { return node.is_some() };
         let age = self.own_nominations.see(uid, version);

@@ -45,7 +45,7 @@ fn scheduler(own: Option<Arc<Helper>>, extenders: Vec<Arc<Extending>>, nodes: &[
     let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
     let mut scheduler = Scheduler::with_profile(world, profile, settings);
     scheduler.set_extenders(extenders.into_iter().map(|it| it as Arc<dyn Extender>).collect());
-    nodes.iter().for_each(|node| scheduler.on_node(node, 0));
+    nodes.iter().for_each(|node| scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 0));
     scheduler
 }
 
@@ -53,7 +53,7 @@ fn observe(scheduler: &mut Scheduler, uid: u64, spec: PodInput, node: Option<&st
     let class = scheduler.compile(&Arc::new(spec));
     let node = node.map(|name| scheduler.node_id(name));
     let update = PodUpdate { uid: PodUid(uid), class, node, created_ns: uid, ..PodUpdate::default() };
-    scheduler.on_pod(update, uid);
+    scheduler.on_event(ObjectEvent::pod(update), uid);
 }
 
 /// Steps until idle; what was asked for, as text.
@@ -288,7 +288,7 @@ fn a_pod_that_an_extender_refuses_waits_until_something_happens() {
     assert_eq!(run(&mut scheduler), [said]);
     assert_eq!(standing(&scheduler, 9), Some(Standing::Unschedulable), "at rest, not on backoff");
     assert!(!scheduler.has_work());
-    scheduler.on_node(&node("cool", "4"), 30 * 1_000_000_000);
+    scheduler.on_event(ObjectEvent::node(&Arc::new(node("cool", "4"))), 30 * 1_000_000_000);
     assert_eq!(run(&mut scheduler), ["9 -> cool"]);
 }
 

@@ -66,15 +66,21 @@ fn scheduler(names: &[&str], change: impl Fn(&str, &mut PluginLists), nodes: &[N
     let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
     let mut scheduler = Scheduler::with_profiles(world, profiles, settings);
     for node in nodes {
-        scheduler.on_node(node, 0);
+        scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 0);
     }
     scheduler
 }
 
 fn add(scheduler: &mut Scheduler, uid: u64, spec: PodInput) {
     let class = scheduler.compile(&Arc::new(spec));
-    scheduler.on_pod(
-        PodUpdate { uid: PodUid(uid), class, node: None, created_ns: uid, ..PodUpdate::default() },
+    scheduler.on_event(
+        ObjectEvent::pod(PodUpdate {
+            uid: PodUid(uid),
+            class,
+            node: None,
+            created_ns: uid,
+            ..PodUpdate::default()
+        }),
         uid,
     );
 }
@@ -154,7 +160,7 @@ fn pods_change_hands_with_the_names_of_the_profiles() {
     let changed = profiles(&mut scheduler.world.vocabulary, &["blind"], packs);
     scheduler.set_profiles(changed, 10);
     assert_eq!((scheduler.counts().queued, scheduler.counts().foreign), (1, 1));
-    scheduler.on_node(&node("n", "4", None), 11);
+    scheduler.on_event(ObjectEvent::node(&Arc::new(node("n", "4", None))), 11);
     assert_eq!(run(&mut scheduler), ["2 -> n"]);
     let changed = profiles(&mut scheduler.world.vocabulary, &["blind", "default-scheduler"], packs);
     scheduler.set_profiles(changed, 12);

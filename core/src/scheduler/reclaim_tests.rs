@@ -42,7 +42,7 @@ fn a_class_that_is_in_use_again_and_again_keeps_its_id_without_pods() {
     let other = lab.scheduler.compile(&Arc::new(pod("2", 5)));
     for uid in 1..5 {
         let update = PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() };
-        lab.scheduler.on_pod(update, lab.now_ns);
+        lab.scheduler.on_event(ObjectEvent::pod(update), lab.now_ns);
         lab.gone(uid);
         lab.scheduler.reclaim();
         assert_eq!(lab.scheduler.world().class(class).input, spec);
@@ -74,24 +74,33 @@ impl Side {
     fn pod(&mut self, uid: u64, spec: &PodInput, node: Option<&str>) {
         let class = self.scheduler.compile(&Arc::new(spec.clone()));
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_pod(PodUpdate { uid: PodUid(uid), class, node, ..PodUpdate::default() }, 0);
+        self.scheduler.on_event(
+            ObjectEvent::pod(PodUpdate { uid: PodUid(uid), class, node, ..PodUpdate::default() }),
+            0,
+        );
         self.told();
     }
 
     fn tell(&mut self, event: &Told, pods: &BTreeMap<u64, PodInput>) -> Vec<String> {
         match event {
-            Told::Node(node) => self.scheduler.on_node(node, 0),
-            Told::NodeGone(name) => self.scheduler.on_node_removed(name),
+            Told::Node(node) => self.scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 0),
+            Told::NodeGone(name) => self.scheduler.on_event(ObjectEvent::node_deleted(name), 0),
             Told::Pod(uid, node) => self.pod(*uid, &pods[uid], node.as_deref()),
-            Told::PodGone(uid) => self.scheduler.on_pod_removed(PodUid(*uid), 0),
+            Told::PodGone(uid) => self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(*uid)), 0),
             Told::Nomination(uid, name) => {
                 let node = self.scheduler.node_id(name);
-                self.scheduler.on_nomination(PodUid(*uid), Some(node), 0, 0);
+                self.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(*uid), Some(node), 0), 0);
             }
-            Told::Storage(object) => self.scheduler.on_storage(object, 0),
-            Told::StorageGone(key) => self.scheduler.on_storage_removed(key, 0),
-            Told::Namespace(name, labels) => self.scheduler.on_namespace(name, Some(labels), 0),
-            Told::Service(service) => self.scheduler.parts().0.owners_mut().upsert_service(service.clone()),
+            Told::Storage(object) => {
+                self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(object)), 0)
+            }
+            Told::StorageGone(key) => self.scheduler.on_event(ObjectEvent::storage_deleted(key), 0),
+            Told::Namespace(name, labels) => self
+                .scheduler
+                .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: name, labels: labels }), 0),
+            Told::Service(service) => {
+                self.scheduler.on_event(ObjectEvent::Modified(ObjectInput::Service(service)), 0);
+            }
         }
         self.told();
         self.drive(pods)
@@ -122,7 +131,7 @@ impl Side {
                         let name = self.scheduler.world().node_name(node).to_owned();
                         self.pod(pod.0, &pods[&pod.0], Some(&name));
                     }
-                    ApiCall::DeletePod { pod } => self.scheduler.on_pod_removed(pod, 0),
+                    ApiCall::DeletePod { pod } => self.scheduler.on_event(ObjectEvent::pod_deleted(pod), 0),
                     ApiCall::PatchStatus(_) | ApiCall::BindVolumes(_) => {}
                 }
                 self.told();

@@ -55,15 +55,21 @@ impl Lab {
 
     fn node(&mut self, node: &NodeInput) {
         let now_ns = self.tick();
-        self.scheduler.on_node(node, now_ns);
+        self.scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), now_ns);
     }
 
     fn observe(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
         let now_ns = self.tick();
         let class = self.scheduler.compile(&Arc::new(spec));
         let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_pod(
-            PodUpdate { uid: PodUid(uid), class, node, created_ns: now_ns, ..PodUpdate::default() },
+        self.scheduler.on_event(
+            ObjectEvent::pod(PodUpdate {
+                uid: PodUid(uid),
+                class,
+                node,
+                created_ns: now_ns,
+                ..PodUpdate::default()
+            }),
             now_ns,
         );
     }
@@ -74,7 +80,7 @@ impl Lab {
 
     fn delete(&mut self, uid: u64) {
         let now_ns = self.tick();
-        self.scheduler.on_pod_removed(PodUid(uid), now_ns);
+        self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), now_ns);
     }
 
     fn fail_binding(&mut self, uid: u64) {
@@ -267,7 +273,7 @@ fn pods_of_a_node_that_comes_back_count_again() {
     lab.observe(1, pod("1"), Some("n1"));
     lab.pod(2, pod("2"));
     lab.run();
-    lab.scheduler.on_node_removed("n1");
+    lab.scheduler.on_event(ObjectEvent::node_deleted("n1"), 0);
     assert_eq!(lab.load("n1"), None);
     lab.pod(3, pod("1"));
     assert_eq!(lab.run(), ["3: no nodes available to schedule pods"]);
@@ -275,7 +281,7 @@ fn pods_of_a_node_that_comes_back_count_again() {
     assert_eq!(lab.load("n1"), Some((2, 3000)), "the bound and the assumed one");
     lab.later();
     assert_eq!(lab.run(), ["3 -> n1"]);
-    lab.scheduler.on_node_removed("n1");
+    lab.scheduler.on_event(ObjectEvent::node_deleted("n1"), 0);
     lab.delete(1);
     lab.observe(2, pod("2"), Some("n1"));
     lab.node(&node("n1", "4"));
@@ -289,7 +295,7 @@ fn a_pod_may_name_a_node_that_is_yet_to_come() {
     assert_eq!(lab.load("n1"), None);
     lab.node(&node("n1", "1"));
     assert_eq!(lab.load("n1"), Some((1, 1000)));
-    lab.scheduler.on_node_removed("never-seen");
+    lab.scheduler.on_event(ObjectEvent::node_deleted("never-seen"), 0);
 }
 
 #[test]
@@ -511,7 +517,7 @@ fn random_events_keep_counts_and_columns_consistent() {
             match rng.range(0..=10) {
                 10 => lab.later(),
                 0 | 1 => lab.node(&node(&name, node_cpu)),
-                2 => lab.scheduler.on_node_removed(&name),
+                2 => lab.scheduler.on_event(ObjectEvent::node_deleted(&name), 0),
                 3 | 4 => lab.pod(uid, priority_of(rng, cpu)),
                 5 => lab.observe(uid, pod(cpu), Some(&name)),
                 6 => lab.delete(uid),
@@ -633,7 +639,7 @@ mod volumes {
 
         fn storage(&mut self, object: StorageInput) {
             let now_ns = self.tick();
-            self.scheduler.on_storage(&object, now_ns);
+            self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&object)), now_ns);
         }
     }
 

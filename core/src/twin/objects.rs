@@ -83,7 +83,9 @@ impl Twin {
         let placed = self.placed.iter();
         let uids: BTreeMap<String, PodUid> =
             placed.map(|it| (it.pod.meta.name.clone(), self.world.pods().get(it.id).uid)).collect();
-        self.world.upsert_budget(&budget, |name| uids.get(name).copied().or_else(|| uid_of(name)));
+        let uid = |name: &String| uids.get(name).copied().or_else(|| uid_of(name));
+        let disrupted: Vec<PodUid> = budget.disrupted_pods.iter().filter_map(uid).collect();
+        self.world.upsert_budget(&budget, &disrupted);
         let name = |it: &DisruptionBudgetInput| (it.namespace.clone(), it.name.clone());
         match self.cluster.budgets.iter().position(|known| name(known) == name(&budget)) {
             Some(at) => self.cluster.budgets[at] = budget,

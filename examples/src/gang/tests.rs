@@ -1,10 +1,12 @@
 //! The plugin against the trait, with a table of waiting pods kept the way a loop keeps it.
 
+use std::sync::Arc;
+
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::points::{PendingPermit, Request, WaitingPod};
 use schedlab_core::ids::ClassId;
 use schedlab_core::input::PodInput;
-use schedlab_core::scheduler::{PodUpdate, Scheduler};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
 use super::*;
 
@@ -39,7 +41,7 @@ impl Lab {
         }
         let class = self.scheduler.compile(&Arc::new(spec));
         let update = PodUpdate { uid: PodUid(uid), class, created_ns: uid, ..PodUpdate::default() };
-        self.scheduler.on_pod(update, uid);
+        self.scheduler.on_event(ObjectEvent::pod(update), uid);
         class
     }
 
@@ -171,7 +173,7 @@ fn bound_members_that_are_gone_count_no_more() {
     }
     for uid in 1..=2 {
         lab.bind(uid);
-        lab.scheduler.on_pod_removed(PodUid(uid), 9);
+        lab.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), 9);
     }
     lab.pod(3, Some(("g", "2")));
     assert_eq!(lab.place(3), (WAIT, vec![]));

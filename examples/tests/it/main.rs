@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schedlab_core::api_call::ApiCall;
 use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
@@ -10,7 +11,7 @@ use schedlab_core::framework::registry::Registry;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::{ApiCall, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
 use schedlab_core::world::World;
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
@@ -43,13 +44,26 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
     for (uid, (name, free)) in free.iter().enumerate() {
         let allocatable =
             resources(&[("nvidia.com/gpu", "8"), ("cpu", "8"), ("memory", "8Gi"), ("pods", "9")]);
-        scheduler.on_node(&NodeInput { name: (*name).to_owned(), allocatable, ..NodeInput::default() }, 0);
+        scheduler.on_event(
+            ObjectEvent::node(&Arc::new(NodeInput {
+                name: (*name).to_owned(),
+                allocatable,
+                ..NodeInput::default()
+            })),
+            0,
+        );
         let (class, node) = (scheduler.compile(&gpus(8 - free)), scheduler.node_id(name));
         let uid = PodUid(100 + uid as u64);
-        scheduler.on_pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }, 0);
+        scheduler.on_event(
+            ObjectEvent::pod(PodUpdate { uid, class, node: Some(node), ..PodUpdate::default() }),
+            0,
+        );
     }
     let class = scheduler.compile(&gpus(1));
-    scheduler.on_pod(PodUpdate { uid: PodUid(1), class, created_ns: 1, ..PodUpdate::default() }, 1);
+    scheduler.on_event(
+        ObjectEvent::pod(PodUpdate { uid: PodUid(1), class, created_ns: 1, ..PodUpdate::default() }),
+        1,
+    );
     assert!(matches!(scheduler.step(&mut NoProbe), Step::Assumed { .. }));
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);

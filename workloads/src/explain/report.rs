@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_core::cycle::explain::{Explanation, NodeExplanation, explain};
+use schedlab_core::cycle::explain::{Explanation, NodeExplanation};
 use schedlab_core::cycle::plan::Scope;
 use schedlab_core::cycle::sampling::feasible_nodes_to_find;
 use schedlab_core::framework::diagnosis::Diagnosis;
@@ -10,7 +10,7 @@ use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::ids::ClassId;
 use schedlab_core::input::PodInput;
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::Scheduler;
+use schedlab_core::scheduler::{Evaluation, Scheduler};
 use schedlab_core::world::World;
 use serde::Serialize;
 
@@ -298,8 +298,8 @@ impl Report {
     pub(super) fn make(scheduler: &mut Scheduler, question: &Question<'_>) -> Report {
         let profiles: Vec<String> =
             scheduler.profiles().map(|profile| profile.scheduler_name.clone()).collect();
-        match scheduler.parts_of(&question.pod.scheduler_name) {
-            Some((world, profile)) => Report::of_profile(world, profile, question),
+        match scheduler.evaluation_by(&question.pod.scheduler_name) {
+            Some(evaluation) => Report::of_profile(evaluation, question),
             None => Report::of_other_scheduler(scheduler.world(), question, profiles),
         }
     }
@@ -343,8 +343,9 @@ impl Report {
         }
     }
 
-    fn of_profile(world: &mut World, profile: &Profile, question: &Question<'_>) -> Report {
-        let explanation = explain(world, profile, question.class);
+    fn of_profile(mut evaluation: Evaluation<'_>, question: &Question<'_>) -> Report {
+        let explanation = evaluation.explain(question.class.into());
+        let (world, profile) = (evaluation.world(), evaluation.profile());
         let columns = score_columns(profile, &explanation);
         let nodes = node_reports(world, &explanation, &columns, question.name_of);
         let names = |plugins: &[PluginIndex]| -> Vec<String> {

@@ -13,12 +13,13 @@ use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Watch};
 use schedlab_cluster::extender::{HttpExtender, as_extenders, build_extenders};
 use schedlab_cluster::runtime::Bridge;
+use schedlab_core::api_call::{ApiCall, ConditionChange, StatusPatch};
 use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::cycle::select::TieBreak;
 use schedlab_core::framework::extender::ExtenderConfig;
-use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, StatusPatch};
+use schedlab_core::scheduler::Scheduler;
 use serde_json::{Value, json};
 
 use crate::support::{cluster, create, create_pod};

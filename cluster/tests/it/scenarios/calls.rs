@@ -8,11 +8,12 @@ use schedlab_cluster::api::{
     Reason,
 };
 use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_volumes};
+use schedlab_core::api_call::{ApiCall, ConditionChange, StatusPatch};
 use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ApiCall, ConditionChange, Scheduler, StatusPatch};
+use schedlab_core::scheduler::Scheduler;
 
 /// What becomes of a call that the test has an eye on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use schedlab_core::api_call::ApiCall;
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::plugin::{
@@ -16,7 +17,6 @@ use schedlab_core::framework::points::{
 };
 use schedlab_core::framework::status::{Code, Reason};
 use schedlab_core::ids::NodeId;
-use schedlab_core::scheduler::ApiCall;
 use schedlab_core::world::World;
 
 /// The label by which a plugin tells pods apart.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::api_call::{ConditionChange, ConditionReason};
 use crate::ids::NodeId;
-use crate::scheduler::{ConditionChange, ConditionReason};
 
 fn patch(pod: u64, message: Option<&str>, nomination: Nomination) -> ApiCall {
     let condition = message.map(|text| ConditionChange::False {

@@ -2,8 +2,8 @@
 
 use super::handle::{Handle, PodRef};
 use super::refusal::Refusal;
+use crate::api_call::ApiCall;
 use crate::ids::NodeId;
-use crate::scheduler::ApiCall;
 
 /// A Bind plugin's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ pub mod pre_bind;
 pub mod refusal;
 pub mod reserve;
 
+pub use crate::api_call::Nomination;
 pub use bind::{Bind, BindPlugin};
 pub use events::{
     Action, Change, ClusterEvent, EnqueueExtensions, EventResource, QueueingHint, RegisteredEvent,
@@ -32,7 +33,7 @@ pub use events::{
 pub use handle::{Handle, PendingPermit, PodRef, Request, WaitingPod};
 pub use permit::{Permit, PermitPlugin};
 pub use post_bind::PostBindPlugin;
-pub use post_filter::{Failed, NodeCodes, Nomination, PostFilter, PostFilterPlugin, PostFilterVerdict};
+pub use post_filter::{Failed, NodeCodes, PostFilter, PostFilterPlugin, PostFilterVerdict};
 pub use pre_bind::{PreBindPlugin, PreBindProgress, PreBindStep, PreFlight};
 pub use refusal::{Refusal, RefusalCode};
 pub use reserve::ReservePlugin;

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use super::handle::{Handle, PodRef};
+use crate::api_call::{ApiCall, Nomination};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
-use crate::ids::NodeId;
-use crate::scheduler::ApiCall;
 
 /// What the failed search says of each node.
 pub trait NodeCodes: fmt::Debug {
@@ -24,18 +23,6 @@ pub struct Failed<'a> {
     pub diagnosis: &'a Diagnosis,
     /// Code by row.
     pub codes: &'a dyn NodeCodes,
-}
-
-/// What becomes of `status.nominatedNodeName`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nomination {
-    /// It stays as it is. Upstream: `ModeNoop`.
-    #[default]
-    Keep,
-    /// It is cleared. Upstream: `ModeOverride` with an empty name.
-    Clear,
-    /// It becomes this node.
-    Node(NodeId),
 }
 
 /// How PostFilter ended.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use super::handle::{Handle, PodRef};
 use super::refusal::Refusal;
+use crate::api_call::ApiCall;
 use crate::ids::NodeId;
-use crate::scheduler::ApiCall;
 
 /// What PreBindPreFlight says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 mod pre_bind;
 mod search;
+mod writes;
 
 use crate::class::PodClass;
 use crate::framework::plugin::{

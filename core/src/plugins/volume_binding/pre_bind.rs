@@ -1,11 +1,12 @@
 //! PreBind: the API learns which volume each open claim gets, or where it is to be provisioned.
 
 use super::VolumeBinding;
+use super::writes::volume_writes;
+use crate::api_call::ApiCall;
 use crate::framework::points::{
     Handle, PodRef, PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal,
 };
 use crate::ids::NodeId;
-use crate::scheduler::{ApiCall, volume_writes};
 
 impl PreBindPlugin for VolumeBinding {
     fn pre_bind_pre_flight(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> PreFlight {

@@ -12,7 +12,7 @@ fn nominated(lab: &Lab, uid: u64) -> Option<String> {
 /// Somebody else nominates a pod.
 fn nominate(lab: &mut Lab, uid: u64, node: Option<&str>) {
     let node = node.map(|name| lab.scheduler.node_id(name));
-    lab.scheduler.on_nomination(PodUid(uid), node, 0, lab.now_ns);
+    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(uid), node, 0), lab.now_ns);
 }
 
 fn announcing(announce: Announce) -> SchedulerSettings {
@@ -87,7 +87,7 @@ fn another_choice_overwrites_the_nomination() {
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
     nominate(&mut lab, 7, Some("full"));
-    lab.scheduler.on_node(&node("full", "500m"), 0);
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("full", "500m"))), 0);
     assert_eq!(lab.run(), ["7 ~ n1"]);
     assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
 }
@@ -173,7 +173,7 @@ fn a_pod_nominated_to_a_node_that_comes_later_gets_it_before_its_equals() {
     lab.run();
     lab.answer_all(Ok(()));
     assert_eq!(nominated(&lab, 7).as_deref(), Some("new"), "a failure does not clear it");
-    lab.scheduler.on_node(&node("new", "2"), 0);
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("new", "2"))), 0);
     lab.pass(10 * SECOND);
     let said = lab.run();
     let bound: Vec<&String> = said.iter().filter(|call| call.contains("->")).collect();
@@ -189,7 +189,7 @@ fn a_nomination_to_a_node_that_never_comes_leaks_nothing() {
     }
     lab.run();
     assert_eq!(lab.scheduler.world().nominations().len(), 50);
-    (0..50).for_each(|uid| lab.scheduler.on_pod_removed(PodUid(uid), 0));
+    (0..50).for_each(|uid| lab.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), 0));
     assert!(lab.scheduler.world().nominations().is_empty());
     lab.scheduler.reclaim();
     let symbols = &lab.scheduler.world().vocabulary.symbols;
@@ -212,7 +212,7 @@ fn a_nomination_its_owner_changes_or_clears_is_followed() {
 fn a_scheduler_that_starts_anew_resumes_the_nominated_placement() {
     let mut lab = Lab::new();
     for name in ["n2", "n3", "n4"] {
-        lab.scheduler.on_node(&node(name, "1"), 0);
+        lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node(name, "1"))), 0);
     }
     // What the watch tells a scheduler that knows nothing: a pod, and where it was going.
     lab.pod(7, pod("1", 0));

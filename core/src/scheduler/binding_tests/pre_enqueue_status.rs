@@ -15,8 +15,7 @@ fn reporting() -> Lab {
 
 /// Something happens that both probe plugins registered for.
 fn ask_again(lab: &mut Lab) {
-    let event = crate::queue::ClusterEvent { resource: EventResource::StorageClass, action: Action::ADD };
-    lab.scheduler.on_object(event, "", "fast", lab.now_ns);
+    lab.scheduler.on_event(storage_class_added(), lab.now_ns);
 }
 
 fn close(lab: &Lab, message: Option<&'static str>) {

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use super::objects::{NamedObject, ObjectInput, ObjectKind};
 use super::{PodUpdate, Scheduler};
 use crate::class::PodClass;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
-use crate::input::storage::{StorageInput, StorageKey, StorageKind};
-use crate::input::{Labels, NodeInput};
+use crate::input::NodeInput;
+use crate::input::storage::StorageKey;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
 use crate::pods::PodState;
@@ -21,16 +22,89 @@ use crate::resources::{Amounts, ResourceKind};
 use crate::storage::StorageNews;
 
 impl Scheduler {
-    /// A node was added or changed.
-    pub fn on_node(&mut self, node: &NodeInput, now_ns: u64) {
-        let shown = self.shows_nodes().then(|| Arc::new(node.clone()));
-        self.update_node(node, shown, now_ns);
+    /// An object other than a pod was added, or has changed.
+    pub(super) fn add_or_update(&mut self, object: ObjectInput<'_>, is_update: bool) {
+        let action = if is_update { Action::UPDATE } else { Action::ADD };
+        match object {
+            ObjectInput::Pod(update) => self.add_or_update_pod(update),
+            ObjectInput::NominatedNodeName { pod, node, resource_version } => {
+                self.on_nomination(pod, node, resource_version);
+            }
+            ObjectInput::Node(node) => self.add_or_update_node(node),
+            ObjectInput::Namespace { name, labels } => {
+                if self.world.upsert_namespace(name, labels) {
+                    self.on_namespace_change(name, Action::UPDATE);
+                }
+            }
+            ObjectInput::Service(service) => self.world.owners_mut().upsert_service(service.clone()),
+            ObjectInput::Workload(workload) => self.world.owners_mut().upsert_workload(workload.clone()),
+            ObjectInput::PodDisruptionBudget { budget, disrupted } => {
+                self.world.upsert_budget(budget, disrupted);
+            }
+            ObjectInput::Storage(object) => {
+                let news = self.world.upsert_storage(object);
+                let StorageKey { kind, namespace, name } = object.key();
+                let kind = ObjectKind::Storage(kind);
+                self.raise(NamedObject { kind, namespace: &namespace, name: &name }, action, news);
+            }
+            ObjectInput::Named(object) => self.raise(object, action, StorageNews::Anything),
+        }
     }
 
-    /// A node was added or changed, without a copy of what is shared.
-    pub fn on_shared_node(&mut self, node: &Arc<NodeInput>, now_ns: u64) {
-        let shown = self.shows_nodes().then(|| Arc::clone(node));
-        self.update_node(node, shown, now_ns);
+    /// An object that is neither a pod nor a node is gone.
+    pub(super) fn delete_object(&mut self, object: NamedObject<'_>) {
+        let NamedObject { kind, namespace, name } = object;
+        let news = match kind {
+            ObjectKind::Namespace => {
+                if self.world.remove_namespace(name) {
+                    self.on_namespace_change(name, Action::DELETE);
+                }
+                return;
+            }
+            ObjectKind::Service => {
+                self.world.owners_mut().remove_service(namespace, name);
+                StorageNews::Anything
+            }
+            ObjectKind::Workload(kind) => {
+                self.world.owners_mut().remove_workload(kind, namespace, name);
+                StorageNews::Anything
+            }
+            ObjectKind::PodDisruptionBudget => {
+                self.world.remove_budget(namespace, name);
+                StorageNews::Anything
+            }
+            ObjectKind::Storage(kind) => {
+                let (namespace, name) = (namespace.to_owned(), name.to_owned());
+                self.world.remove_storage(&StorageKey { kind, namespace, name })
+            }
+            ObjectKind::ResourceClaim | ObjectKind::ResourceSlice | ObjectKind::DeviceClass => {
+                StorageNews::Anything
+            }
+            ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes have keys of their own"),
+        };
+        self.raise(object, Action::DELETE, news);
+    }
+
+    /// Raises the event of an object of a kind that some plugin may wait for.
+    fn raise(&mut self, object: NamedObject<'_>, action: Action, news: StorageNews) {
+        let Some(resource) = object.kind.row().event else { return };
+        let symbols = &mut self.world.vocabulary.symbols;
+        let (namespace, name) = (symbols.intern(object.namespace), symbols.intern(object.name));
+        let what = ClusterEvent { resource, action };
+        self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
+        self.serve_requests();
+        self.reclaim_if_due();
+    }
+
+    /// A namespace has other labels, or is gone.
+    ///
+    /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
+    /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
+    fn on_namespace_change(&mut self, name: &str, action: Action) {
+        if self.settings.known_gaps == KnownGaps::Mended {
+            let object = NamedObject { kind: ObjectKind::Namespace, namespace: "", name };
+            self.raise(object, action, StorageNews::Anything);
+        }
     }
 
     /// Some plugin wants to see nodes in full.
@@ -38,8 +112,8 @@ impl Scheduler {
         self.parts.iter().any(|parts| parts.hints.shows_nodes())
     }
 
-    fn update_node(&mut self, node: &NodeInput, shown: Option<Arc<NodeInput>>, now_ns: u64) {
-        self.see(now_ns);
+    fn add_or_update_node(&mut self, node: &Arc<NodeInput>) {
+        let shown = self.shows_nodes().then(|| Arc::clone(node));
         #[cfg(feature = "mutants")]
         let node = &self.taken_for(node);
         let id = self.world.upsert_node(node);
@@ -61,8 +135,8 @@ impl Scheduler {
         }
     }
 
-    /// A node was removed.
-    pub fn on_node_removed(&mut self, name: &str) {
+    /// A node is gone. Upstream: eventhandlers.go `deleteNodeFromCache`.
+    pub(super) fn delete_node_from_cache(&mut self, name: &str) {
         let id = self.world.node_id(name);
         let old = self.nodes.get_mut(id.index()).and_then(Option::take);
         self.world.remove_node(id);
@@ -73,62 +147,8 @@ impl Scheduler {
         self.reclaim_if_due();
     }
 
-    /// An object of another kind was added, changed or deleted; the world knows its new state.
-    pub fn on_object(&mut self, what: ClusterEvent, namespace: &str, name: &str, now_ns: u64) {
-        self.on_object_news(what, (namespace, name), StorageNews::Anything, now_ns);
-    }
-
-    /// The same of an object of storage, given by namespace and name, with what is new about it.
-    pub fn on_object_news(
-        &mut self,
-        what: ClusterEvent,
-        (namespace, name): (&str, &str),
-        news: StorageNews,
-        now_ns: u64,
-    ) {
-        self.see(now_ns);
-        let symbols = &mut self.world.vocabulary.symbols;
-        let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
-        self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
-        self.serve_requests();
-        self.reclaim_if_due();
-    }
-
-    /// A namespace was added or changed and has these labels, or is gone.
-    ///
-    /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
-    /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
-    pub fn on_namespace(&mut self, name: &str, labels: Option<&Labels>, now_ns: u64) {
-        let (is_news, action) = match labels {
-            Some(labels) => (self.world.upsert_namespace(name, labels), Action::UPDATE),
-            None => (self.world.remove_namespace(name), Action::DELETE),
-        };
-        if is_news && self.settings.known_gaps == KnownGaps::Mended {
-            let what = ClusterEvent { resource: EventResource::Namespace, action };
-            self.on_object(what, "", name, now_ns);
-        }
-    }
-
-    /// An object of storage was added or changed.
-    pub fn on_storage(&mut self, object: &StorageInput, now_ns: u64) {
-        let news = self.world.upsert_storage(object);
-        let StorageKey { kind, namespace, name } = object.key();
-        let resource = storage_resource(kind);
-        for action in [Action::ADD, Action::UPDATE] {
-            self.on_object_news(ClusterEvent { resource, action }, (&namespace, &name), news, now_ns);
-        }
-    }
-
-    /// An object of storage was removed.
-    pub fn on_storage_removed(&mut self, key: &StorageKey, now_ns: u64) {
-        let news = self.world.remove_storage(key);
-        let what = ClusterEvent { resource: storage_resource(key.kind), action: Action::DELETE };
-        self.on_object_news(what, (&key.namespace, &key.name), news, now_ns);
-    }
-
     /// A pod was added or changed.
-    pub fn on_pod(&mut self, update: PodUpdate, now_ns: u64) {
-        self.see(now_ns);
+    pub(super) fn add_or_update_pod(&mut self, update: PodUpdate) {
         let mut has_other_class = false;
         let pod = match self.world.pods().find(update.uid) {
             None => self.add_pod(update),
@@ -330,13 +350,12 @@ impl Scheduler {
     }
 
     /// A pod is gone, or has finished: it no longer counts on its node.
-    pub fn on_pod_removed(&mut self, uid: PodUid, now_ns: u64) {
-        self.remove_pod(uid, now_ns);
+    pub(super) fn delete_pod(&mut self, uid: PodUid) {
+        self.remove_pod(uid);
         self.reclaim_if_due();
     }
 
-    pub(super) fn remove_pod(&mut self, uid: PodUid, now_ns: u64) {
-        self.see(now_ns);
+    pub(super) fn remove_pod(&mut self, uid: PodUid) {
         #[cfg(feature = "mutants")]
         if self.misses_removal(uid) {
             return;
@@ -448,16 +467,4 @@ fn has_more(one: &Amounts, other: &Amounts) -> bool {
             .scalars
             .iter()
             .any(|&(id, amount)| !names(other, id) || amount > other.get(ResourceKind::Scalar(id)))
-}
-
-fn storage_resource(kind: StorageKind) -> EventResource {
-    match kind {
-        StorageKind::PersistentVolume => EventResource::PersistentVolume,
-        StorageKind::PersistentVolumeClaim => EventResource::PersistentVolumeClaim,
-        StorageKind::StorageClass => EventResource::StorageClass,
-        StorageKind::CsiNode => EventResource::CsiNode,
-        StorageKind::CsiDriver => EventResource::CsiDriver,
-        StorageKind::CsiStorageCapacity => EventResource::CsiStorageCapacity,
-        StorageKind::VolumeAttachment => EventResource::VolumeAttachment,
-    }
 }

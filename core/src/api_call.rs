@@ -1,10 +1,11 @@
-//! What the scheduler wants done at the API.
+//! What the scheduler wants done at the API: values that a runtime performs.
+//!
+//! It stands below the framework, so that plugins can ask for calls.
 
 use std::sync::Arc;
 
-use super::volumes::VolumeWrites;
-use crate::framework::points::Nomination;
 use crate::ids::{NodeId, PodUid};
+use crate::input::storage::ClaimRefInput;
 use crate::reclaim::Marks;
 
 /// One call.
@@ -42,7 +43,7 @@ impl ApiCall {
 #[cfg(test)]
 impl ApiCall {
     /// `7 -> n1`, `7: <message>`, `7 ~ n1` for a nomination, `7 ~` for none, `7 x` for a deletion.
-    pub(super) fn text(&self, world: &crate::world::World) -> String {
+    pub(crate) fn text(&self, world: &crate::world::World) -> String {
         match self {
             ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, world.node_name(*node)),
             ApiCall::DeletePod { pod } => format!("{} x", pod.0),
@@ -67,6 +68,18 @@ impl ApiCall {
             }
         }
     }
+}
+
+/// What becomes of `status.nominatedNodeName`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nomination {
+    /// It stays as it is. Upstream: `ModeNoop`.
+    #[default]
+    Keep,
+    /// It is cleared. Upstream: `ModeOverride` with an empty name.
+    Clear,
+    /// It becomes this node.
+    Node(NodeId),
 }
 
 /// What a patch of a pod's status says.
@@ -118,4 +131,36 @@ impl ConditionReason {
             ConditionReason::NotReadyForScheduling => "NotReadyForScheduling",
         }
     }
+}
+
+/// What is to be written before a pod with open claims is bound.
+/// Upstream: volumebinding/binder.go `bindAPIUpdate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeWrites {
+    /// The pod.
+    pub pod: PodUid,
+    /// Volumes that get a `spec.claimRef`.
+    pub bindings: Vec<ClaimRefWrite>,
+    /// Claims that get the annotation `volume.kubernetes.io/selected-node`.
+    pub provisions: Vec<SelectedNodeWrite>,
+}
+
+/// `PUT persistentvolumes`: the volume is bound to the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRefWrite {
+    /// The volume.
+    pub volume: String,
+    /// The claim.
+    pub claim: ClaimRefInput,
+}
+
+/// `PUT persistentvolumeclaims`: the claim is to be provisioned on the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectedNodeWrite {
+    /// The claim's namespace.
+    pub namespace: String,
+    /// The claim's name.
+    pub name: String,
+    /// The node.
+    pub node: String,
 }

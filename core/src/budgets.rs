@@ -31,12 +31,12 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// Adds a budget or takes over its new state. `uid_of` finds the pods that it names.
+    /// Adds a budget or takes over its new state. `disrupted` are those of the pods it names that are known.
     pub fn upsert(
         &mut self,
         input: &DisruptionBudgetInput,
         vocabulary: &mut Vocabulary,
-        uid_of: impl Fn(&str) -> Option<PodUid>,
+        disrupted: &[PodUid],
     ) {
         let namespace = vocabulary.symbols.intern(&input.namespace);
         let name = vocabulary.symbols.intern(&input.name);
@@ -47,7 +47,7 @@ impl Budgets {
             selector,
             uses,
             allowed: input.disruptions_allowed,
-            disrupted: input.disrupted_pods.iter().filter_map(|pod| uid_of(pod)).collect(),
+            disrupted: disrupted.to_vec(),
         };
         match self.by_name.get(&(namespace, name)) {
             Some(&at) => self.budgets[at] = budget,

@@ -1,0 +1,63 @@
+//! Questions to the engine beside the loop: what would become of a pod, and why. `explain` and the
+//! replay of recorded decisions ask them; nothing that is known changes.
+
+use super::Scheduler;
+use crate::cycle::engine::{Decision, Engine, Pending};
+use crate::cycle::explain::{Explanation, explain};
+use crate::cycle::probe::NoProbe;
+use crate::framework::args::PreemptionArgs;
+use crate::framework::diagnosis::Diagnosis;
+use crate::framework::profile::Profile;
+use crate::preemption::Preemption;
+use crate::world::World;
+
+/// The world with its rows in list order, and a profile to judge by.
+#[derive(Debug)]
+pub struct Evaluation<'a> {
+    world: &'a mut World,
+    profile: &'a Profile,
+}
+
+impl Scheduler {
+    /// Questions to the first profile, or the only one.
+    pub fn evaluation(&mut self) -> Evaluation<'_> {
+        self.world.settle();
+        Evaluation { world: &mut self.world, profile: &self.parts[0].profile }
+    }
+
+    /// Questions to the profile that takes pods of this scheduler name, if there is one.
+    pub fn evaluation_by(&mut self, scheduler_name: &str) -> Option<Evaluation<'_>> {
+        let parts = self.parts.iter().find(|parts| parts.profile.scheduler_name == scheduler_name)?;
+        self.world.settle();
+        Some(Evaluation { world: &mut self.world, profile: &parts.profile })
+    }
+}
+
+impl Evaluation<'_> {
+    /// What is known.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.world
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        self.profile
+    }
+
+    /// Every verdict and every score.
+    pub fn explain(&mut self, pending: Pending) -> Explanation {
+        explain(self.world, self.profile, pending)
+    }
+
+    /// Where the pod would go.
+    pub fn decide(&mut self, engine: &mut Engine, pending: Pending) -> Decision {
+        engine.decide(self.world, self.profile, pending, &mut NoProbe)
+    }
+
+    /// Which pods would have to go for it.
+    pub fn preempt(&mut self, engine: &mut Engine, pending: Pending, args: PreemptionArgs) -> Preemption {
+        engine.preempt(self.world, self.profile, pending, (args, &Diagnosis::default()))
+    }
+}
