@@ -76,9 +76,27 @@ struct Tally {
 /// Evicts pods that their nodes no longer suit, from its start to its stop.
 #[derive(Debug)]
 pub struct ExecutionManager {
-    shared: Arc<Shared>,
+    shared: StopOnDrop,
     dispatcher: JoinHandle<Result<(), ApiError>>,
     shards: Vec<JoinHandle<Tally>>,
+}
+
+/// A manager that an error path drops must not go on evicting: its threads end at their next look.
+#[derive(Debug)]
+struct StopOnDrop(Arc<Shared>);
+
+impl std::ops::Deref for StopOnDrop {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+    }
 }
 
 impl ExecutionManager {
@@ -87,18 +105,18 @@ impl ExecutionManager {
     pub fn start(api: Arc<dyn Api>, settings: ExecutionSettings) -> Result<ExecutionManager, RuntimeError> {
         let threads = settings.shards.max(1) + 1;
         let spawn_error = |source| RuntimeError::Threads { threads, source };
-        let shared = Arc::new(Shared::default());
+        let shared = StopOnDrop(Arc::default());
         let (senders, receivers): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
         let mut router = Router {
             senders,
-            shared: Arc::clone(&shared),
+            shared: Arc::clone(&shared.0),
             follows: Follows::AskingPods,
             at_rest: Some(FxHashMap::default()),
         };
         let watch = router.begin(api.as_ref())?;
         let mut shards = Vec::with_capacity(receivers.len());
         for (at, receiver) in receivers.into_iter().enumerate() {
-            let (api, shared) = (Arc::clone(&api), Arc::clone(&shared));
+            let (api, shared) = (Arc::clone(&api), Arc::clone(&shared.0));
             let worker = Worker { api, receiver, shared, shard: Shard::default(), tally: Tally::default() };
             let thread = std::thread::Builder::new().name(format!("execution-{at}"));
             shards.push(thread.spawn(move || worker.run()).map_err(spawn_error)?);

@@ -36,6 +36,8 @@ const IDLE_WAIT: Duration = Duration::from_millis(2);
 const ANSWER_LOOK: Duration = Duration::from_millis(20);
 /// A reading that takes longer than this is given up.
 const STATUS_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a runtime that is dropped waits for its threads.
+const DROP_WAIT_MAX: Duration = Duration::from_millis(300);
 /// Between two looks whether a thread has ended.
 const END_LOOK: Duration = Duration::from_micros(200);
 
@@ -350,24 +352,54 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
 
     /// Stops the threads, and leaves those behind that do not end while they are waited for: one that
     /// waits for an extender ends when that call has its answer or its deadline, and does nothing more.
-    pub fn stop_while(self, waits: &dyn Fn() -> bool) -> Result<(), RuntimeError> {
+    pub fn stop_while(mut self, waits: &dyn Fn() -> bool) -> Result<(), RuntimeError> {
         self.begin_to_stop();
+        if !self.ends_while(waits) {
+            self.leave_behind();
+            return Ok(());
+        }
+        self.stop().map(|_| ())
+    }
+}
+
+impl<C, B> WallRuntime<C, B> {
+    fn begin_to_stop(&self) {
+        self.shared.halt.store(true, Ordering::Release);
+        self.shared.stop.store(true, Ordering::Release);
+    }
+
+    /// Whether the threads have ended, or do so while they are waited for.
+    fn ends_while(&self, waits: &dyn Fn() -> bool) -> bool {
         let has_ended = || {
             self.scheduler.as_ref().is_none_or(JoinHandle::is_finished)
                 && self.binder.as_ref().is_none_or(JoinHandle::is_finished)
         };
         while !has_ended() {
             if !waits() {
-                return Ok(());
+                return false;
             }
             std::thread::sleep(END_LOOK);
         }
-        self.stop().map(|_| ())
+        true
     }
 
-    fn begin_to_stop(&self) {
-        self.shared.halt.store(true, Ordering::Release);
-        self.shared.stop.store(true, Ordering::Release);
+    fn leave_behind(&mut self) {
+        drop((self.scheduler.take(), self.binder.take()));
+    }
+}
+
+/// A runtime that an error path drops must not go on scheduling beside the next one. The wait is bounded,
+/// because a call of an extender may last as long as its deadline; its thread then ends by itself.
+impl<C, B> Drop for WallRuntime<C, B> {
+    fn drop(&mut self) {
+        self.begin_to_stop();
+        let begun = Instant::now();
+        if !self.ends_while(&|| begun.elapsed() < DROP_WAIT_MAX) {
+            return self.leave_behind();
+        }
+        // Whoever drops a runtime asks for no result; a panic was printed by its own thread.
+        self.scheduler.take().map(JoinHandle::join);
+        self.binder.take().map(JoinHandle::join);
     }
 }
 

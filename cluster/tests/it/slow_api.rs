@@ -125,3 +125,19 @@ fn a_rate_limit_holds_for_bindings() {
     let elapsed = run(store(true), Calls::Direct, link, |store| bound(store) == PODS as usize);
     assert!(Duration::from_millis(10) * (PODS - 1) <= elapsed, "one call in 10 ms: {elapsed:?}");
 }
+
+/// Whether a runtime that was dropped, as an error path drops it, holds nothing of the API any more.
+fn lets_go_when_dropped(link: LinkSettings) -> bool {
+    let api: Arc<dyn Api> = Arc::new(store(true));
+    let settings = WallSettings { threads: 2, link };
+    let runtime =
+        WallRuntime::start(Arc::clone(&api), scheduler(Calls::Direct), 0, settings, (NoRecorder, NoRecorder));
+    drop(runtime.expect("threads"));
+    Arc::strong_count(&api) == 1
+}
+
+#[test]
+fn dropped_runtime_has_stopped_its_scheduler_and_binder_threads() {
+    assert!(lets_go_when_dropped(LinkSettings::INSTANT), "calls on the scheduler thread");
+    assert!(lets_go_when_dropped(with_latency()), "calls on a thread of their own");
+}
