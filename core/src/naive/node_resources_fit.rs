@@ -90,7 +90,7 @@ pub fn filter(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> Option<Verdic
         reasons.push("Too many pods".to_owned());
     }
     let mut check = |name: &str, request: i64, allocatable: i64, used: i64| {
-        if request > 0 && request > allocatable - used {
+        if request > 0 && request > allocatable.wrapping_sub(used) {
             reasons.push(format!("Insufficient {name}"));
             if request > allocatable {
                 code = Code::UnschedulableAndUnresolvable;
@@ -151,8 +151,8 @@ fn nonzero_requested(node: &NaiveNode) -> Resources {
     sum.cpu_milli = 0;
     sum.memory_bytes = 0;
     for pod in &node.pods {
-        sum.cpu_milli += occupied(pod).nonzero_cpu_milli;
-        sum.memory_bytes += occupied(pod).nonzero_memory_bytes;
+        sum.cpu_milli = sum.cpu_milli.wrapping_add(occupied(pod).nonzero_cpu_milli);
+        sum.memory_bytes = sum.memory_bytes.wrapping_add(occupied(pod).nonzero_memory_bytes);
     }
     sum
 }
@@ -181,7 +181,7 @@ pub(super) fn usage(name: &str, request: i64, node: &NaiveNode, used: Resources)
     if allocatable == 0 || (request == 0 && is_scalar_resource(name)) {
         return None;
     }
-    Some(Usage { allocatable, used, requested: used + request })
+    Some(Usage { allocatable, used, requested: used.wrapping_add(request) })
 }
 
 fn is_ignored(name: &str, args: &FitArgs) -> bool {

@@ -96,11 +96,13 @@ impl Resources {
 
     /// Adds all but the number of pods.
     pub fn add(&mut self, other: &Resources) {
-        self.cpu_milli += other.cpu_milli;
-        self.memory_bytes += other.memory_bytes;
-        self.ephemeral_storage_bytes += other.ephemeral_storage_bytes;
+        // As Go's int64 does it.
+        let add = |sum: &mut i64, amount: i64| *sum = sum.wrapping_add(amount);
+        add(&mut self.cpu_milli, other.cpu_milli);
+        add(&mut self.memory_bytes, other.memory_bytes);
+        add(&mut self.ephemeral_storage_bytes, other.ephemeral_storage_bytes);
         for (name, amount) in &other.scalars {
-            *self.scalars.entry(name.clone()).or_default() += amount;
+            add(self.scalars.entry(name.clone()).or_default(), *amount);
         }
     }
 

@@ -52,7 +52,7 @@ impl NodeResourcesBalancedAllocation {
                     return None;
                 }
                 let allocatable = columns.allocatable(kind, row);
-                let used = columns.requested(kind, row) + with_pod * request;
+                let used = columns.requested(kind, row).wrapping_add(with_pod * request);
                 (allocatable != 0).then(|| fraction(used, allocatable))
             });
             resources.chain(volumes)
@@ -160,8 +160,8 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
                 let (cpu_used, memory_used) = (cpu_used[row], memory_used[row]);
                 improvement(
                     evenness_of_two(
-                        fraction(cpu_used + cpu, cpu_all),
-                        fraction(memory_used + memory, memory_all),
+                        fraction(cpu_used.wrapping_add(cpu), cpu_all),
+                        fraction(memory_used.wrapping_add(memory), memory_all),
                     ),
                     evenness_of_two(fraction(cpu_used, cpu_all), fraction(memory_used, memory_all)),
                 )

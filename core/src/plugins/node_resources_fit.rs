@@ -168,7 +168,7 @@ impl NodeResourcesFit {
         let columns = world.nodes().columns();
         let want = &class.pending;
         let fits = |amount: i64, allocatable: &[i64], requested: &[i64]| {
-            amount <= 0 || amount <= allocatable[row] - requested[row]
+            amount <= 0 || amount <= free(allocatable[row], requested[row])
         };
         fits(1, &columns.allocatable_pods, &columns.pod_count)
             && (class.asks_for_nothing()
@@ -267,7 +267,7 @@ impl FilterPlugin for NodeResourcesFit {
         }
         for (kind, amount) in self.wanted(world, class) {
             let allocatable = columns.allocatable(kind, row);
-            if amount > allocatable - columns.requested(kind, row) {
+            if amount > free(allocatable, columns.requested(kind, row)) {
                 reasons.push(Reason::Insufficient(kind));
                 // More than the whole node holds: no eviction helps.
                 code = code.max(if amount > allocatable {
@@ -291,11 +291,18 @@ impl FilterPlugin for NodeResourcesFit {
         }
         for (kind, requested) in self.wanted(world, class) {
             let (used, allocatable) = (columns.requested(kind, row), columns.allocatable(kind, row));
-            if requested > allocatable - used {
+            if requested > free(allocatable, used) {
                 details.push(Detail::Resource { kind: Some(kind), requested, used, allocatable });
             }
         }
     }
+}
+
+/// What is left of a node. Pods that were bound by somebody else may ask for more than 2^63 together.
+/// Upstream: `fitsRequest` subtracts Go's int64, which wraps.
+#[inline]
+fn free(allocatable: i64, requested: i64) -> i64 {
+    allocatable.wrapping_sub(requested)
 }
 
 /// Clears the bit of every node whose free amount is below `amount`.
@@ -305,7 +312,7 @@ fn keep_with_room(allocatable: &[i64], requested: &[i64], amount: i64, first_wor
     for (at, word) in words.iter_mut().enumerate() {
         if word.count_ones() < DENSE_BITS {
             for row in BitRows::new(first_word + at, *word) {
-                *word &= !(u64::from(amount > allocatable[row] - requested[row]) << (row % WORD_BITS));
+                *word &= !(u64::from(amount > free(allocatable[row], requested[row])) << (row % WORD_BITS));
             }
             continue;
         }
@@ -314,7 +321,7 @@ fn keep_with_room(allocatable: &[i64], requested: &[i64], amount: i64, first_wor
         let rows = allocatable[base..end].iter().zip(&requested[base..end]);
         let mut fits = 0u64;
         for (bit, (&allocatable, &requested)) in rows.enumerate() {
-            fits |= u64::from(amount <= allocatable - requested) << bit;
+            fits |= u64::from(amount <= free(allocatable, requested)) << bit;
         }
         *word &= fits;
     }

@@ -520,14 +520,16 @@ impl NodeSnapshot {
 
     fn account(&mut self, row: usize, class: &PodClass, sign: i64) {
         let columns = &mut self.columns;
-        columns.requested_cpu_milli[row] += sign * class.placed.cpu_milli;
-        columns.requested_memory_bytes[row] += sign * class.placed.memory_bytes;
-        columns.requested_ephemeral_bytes[row] += sign * class.placed.ephemeral_bytes;
-        columns.nonzero_cpu_milli[row] += sign * class.placed_nonzero_cpu_milli;
-        columns.nonzero_memory_bytes[row] += sign * class.placed_nonzero_memory_bytes;
+        // Upstream: framework/types.go `NodeInfo.update` adds Go's int64, which wraps.
+        let add = |sum: &mut i64, amount: i64| *sum = sum.wrapping_add(sign * amount);
+        add(&mut columns.requested_cpu_milli[row], class.placed.cpu_milli);
+        add(&mut columns.requested_memory_bytes[row], class.placed.memory_bytes);
+        add(&mut columns.requested_ephemeral_bytes[row], class.placed.ephemeral_bytes);
+        add(&mut columns.nonzero_cpu_milli[row], class.placed_nonzero_cpu_milli);
+        add(&mut columns.nonzero_memory_bytes[row], class.placed_nonzero_memory_bytes);
         columns.pod_count[row] += sign;
         for &(id, amount) in &class.placed.scalars {
-            columns.scalar_mut(id).requested[row] += sign * amount;
+            add(&mut columns.scalar_mut(id).requested[row], amount);
         }
     }
 

@@ -7,7 +7,9 @@ use crate::cycle::probe::NoProbe;
 use crate::cycle::select::{Draws, TieBreak};
 use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::profile::Profile;
-use crate::input::{NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput, RequirementInput};
+use crate::input::{
+    ContainerInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput, RequirementInput,
+};
 use crate::naive::schedule::Profile as NaiveProfile;
 use crate::quantity::Quantity;
 use crate::twin::{Twin, check_decision, engine_profile, naive_profile, node_count};
@@ -129,6 +131,49 @@ fn the_start_index_rotates_the_named_nodes_among_themselves() {
         let expected = ["n1", "n4", "n6"][start % 3];
         assert_eq!(chosen.as_deref(), Some(expected), "start: {start}");
         assert_eq!(engine.next_start(), (start + 3) % 7, "start: {start}");
+    }
+}
+
+/// Nodes of 2^63 - 1 bytes with so many pods of one byte less, which somebody else has bound.
+fn nodes_full_of_memory(node_count: usize, pods_each: usize) -> Twin {
+    let memory = |bytes: i64| ("memory".to_owned(), Quantity::parse(&bytes.to_string()).expect("a quantity"));
+    let mut twin = plain_nodes(node_count);
+    let requests = [memory(i64::MAX - 1)].into();
+    let huge = Arc::new(PodInput {
+        containers: vec![ContainerInput { requests, ..ContainerInput::default() }],
+        ..PodInput::default()
+    });
+    for index in 0..node_count {
+        let name = format!("n{index}");
+        let mut node =
+            twin.cluster.nodes.iter().find(|node| node.input.name == name).expect("made").input.clone();
+        node.allocatable.extend([memory(i64::MAX)]);
+        twin.upsert_node(node);
+        (0..pods_each).for_each(|_| twin.place(&huge, &name));
+    }
+    twin.settle();
+    twin
+}
+
+/// Upstream: fit.go `fitsRequest` and types.go `NodeInfo.update` calculate in int64. Two such pods leave
+/// 2^63 - 1 + 4, which is negative; three leave 5.
+#[test]
+fn requests_beyond_int64_in_sum_wrap_as_in_go() {
+    let requests = [("memory".to_owned(), Quantity::parse("5").expect("a quantity"))].into();
+    let small = PodInput {
+        containers: vec![ContainerInput { requests, ..ContainerInput::default() }],
+        ..PodInput::default()
+    };
+    // Few nodes are looked at one by one, many in whole words.
+    for (node_count, pods_each, has_room) in [(1, 2, false), (1, 3, true), (70, 2, false), (70, 3, true)] {
+        let mut twin = nodes_full_of_memory(node_count, pods_each);
+        let (fast, naive) = default_profiles(&mut twin);
+        let class = twin.compile(&Arc::new(small.clone()));
+        let mut engine =
+            Engine::new(EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() });
+        let first = (TieBreak::First, &mut Draws::new(0));
+        let chosen = check_decision(&mut twin, (&fast, &naive), &mut engine, class, first);
+        assert_eq!(chosen.is_some(), has_room, "{node_count} nodes with {pods_each} pods each");
     }
 }
 
