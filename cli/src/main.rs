@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
+use schedlab_lab::LabError;
 use schedlab_lab::alloc::{self, Allocator};
 
 #[global_allocator]
@@ -86,6 +87,10 @@ fn run(cli: Cli) -> u8 {
         Ok(Exit::Regression) => 3,
         Ok(Exit::Inconclusive) => 4,
         Ok(Exit::Interrupted) => signals::exit_code(),
+        Err(error) if matches!(error.downcast_ref(), Some(LabError::Interrupted)) => {
+            progress::complain(&format!("schedlab: {}", LabError::Interrupted));
+            signals::exit_code()
+        }
         Err(error) => {
             progress::complain(&format!("schedlab: {error:#}"));
             COULD_NOT_RUN

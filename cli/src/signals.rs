@@ -1,6 +1,5 @@
 //! Signals that end a run: what was measured is kept, and the exit code says which signal it was.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,18 +13,19 @@ static FIRST: AtomicI32 = AtomicI32::new(0);
 /// Between two looks whether a sleep was interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Set by the first signal, once somebody listens.
+static INTERRUPT: AtomicBool = AtomicBool::new(false);
+
 /// Ctrl-C, SIGTERM (a cancelled CI job) and SIGHUP (a closed terminal) set the flag that is returned;
 /// a second one ends the process.
-pub(crate) fn listen() -> Arc<AtomicBool> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupt);
+pub(crate) fn listen() -> &'static AtomicBool {
     let installed = Signals::new(wanted(is_ignored(SIGHUP))).and_then(|mut signals| {
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in &mut signals {
-                if flag.swap(true, Ordering::SeqCst) {
+                FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).ok();
+                if INTERRUPT.swap(true, Ordering::SeqCst) {
                     std::process::exit(code_of(signal));
                 }
-                FIRST.store(signal, Ordering::SeqCst);
                 complain("\nschedlab: stopping; what was measured is kept (Ctrl-C again ends at once)");
             }
         })
@@ -33,7 +33,17 @@ pub(crate) fn listen() -> Arc<AtomicBool> {
     if let Err(error) = installed {
         complain(&format!("schedlab: Ctrl-C will not keep partial results: {error}"));
     }
-    interrupt
+    &INTERRUPT
+}
+
+/// The flag that [`listen`] returns; never set while nobody listens.
+pub(crate) fn flag() -> &'static AtomicBool {
+    &INTERRUPT
+}
+
+/// Whether a signal has come that [`listen`] waits for.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPT.load(Ordering::Relaxed)
 }
 
 /// What a process ends with that a signal has interrupted.
@@ -43,9 +53,9 @@ pub(crate) fn exit_code() -> u8 {
 
 /// Sleeps until the time is over or the flag is set.
 pub(crate) fn sleep(duration: Duration, interrupt: &AtomicBool) {
-    let end = Instant::now() + duration;
+    let begun = Instant::now();
     while !interrupt.load(Ordering::Relaxed) {
-        let left = end.saturating_duration_since(Instant::now());
+        let left = duration.saturating_sub(begun.elapsed());
         if left.is_zero() {
             return;
         }

@@ -85,24 +85,32 @@ impl AbSession {
         AbSession { rows: vec![Vec::new(); variants.len()], plan, variants }
     }
 
-    /// Runs a workload by every variant and compares them. An interrupt keeps what was measured.
+    /// Runs a workload by every variant and compares them. An interrupt keeps what was measured, and so does
+    /// an error.
     pub fn compare(
         &mut self,
         workload: &ResolvedWorkload,
         fence: Fence,
         interrupt: &AtomicBool,
     ) -> Result<(), LabError> {
-        let samples = measure(&self.plan, &self.variants, workload, interrupt)?;
+        let mut samples = vec![Samples::default(); self.variants.len()];
+        let measured = measure(&self.plan, &self.variants, workload, interrupt, &mut samples);
         for (head, rows) in samples.iter().zip(&mut self.rows).skip(1) {
             rows.extend(rows_of(&workload.full_name, &samples[0], head, fence, self.plan.order_seed));
         }
-        Ok(())
+        measured
     }
 
     /// No workload was compared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows[1].is_empty()
+    }
+
+    /// Something was measured.
+    #[must_use]
+    pub fn has_samples(&self) -> bool {
+        self.rows[1].iter().any(|row| row.base.is_some() || row.head.is_some())
     }
 
     /// A comparison of every variant but the first with the first.
@@ -126,16 +134,17 @@ impl AbSession {
     }
 }
 
+/// Adds to the samples; what they are when it fails counts.
 fn measure(
     plan: &AbPlan,
     variants: &[Variant],
     workload: &ResolvedWorkload,
     interrupt: &AtomicBool,
-) -> Result<Vec<Samples>, LabError> {
+    samples: &mut [Samples],
+) -> Result<(), LabError> {
     let registry = lab_plugins::registry();
     let control =
         Control { interrupt, progress: &NoProgress, registry: &registry, config_file: ConfigFile::Fixed };
-    let mut samples = vec![Samples::default(); variants.len()];
     let run_once = |variant: &Variant| -> Result<Option<WorkloadResult>, LabError> {
         match &variant.program {
             Program::Here(run) => {
@@ -152,20 +161,23 @@ fn measure(
     for _ in 0..plan.warm_up {
         for variant in variants {
             run_once(variant)?;
+            if interrupt.load(Ordering::Relaxed) {
+                return Ok(());
+            }
         }
     }
     for round in abba_order(variants.len(), plan.rounds, plan.order_seed) {
         for at in round {
             let result = run_once(&variants[at])?;
             if interrupt.load(Ordering::Relaxed) {
-                return Ok(samples);
+                return Ok(());
             }
             if let Some(result) = result {
                 samples[at].take(&result);
             }
         }
     }
-    Ok(samples)
+    Ok(())
 }
 
 /// The workload, by another build.

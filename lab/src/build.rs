@@ -11,8 +11,10 @@
 //! cut into units.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
+use crate::child;
 use crate::error::file;
 use crate::{LabError, Notice};
 
@@ -74,25 +76,31 @@ impl Build {
     }
 
     /// Builds the kernels and says where they are.
-    pub fn kernels(&self, notice: Notice<'_>) -> Result<PathBuf, LabError> {
+    pub fn kernels(&self, notice: Notice<'_>, interrupt: &AtomicBool) -> Result<PathBuf, LabError> {
         let features = self.features.join(",");
         let mut args = vec!["-p", "schedlab-benches", "--bin", "gate-kernels"];
         if !features.is_empty() {
             args.extend(["--features", &features]);
         }
-        self.cargo(&args, notice)
-            .map_err(|source| LabError::NoKernels { name: self.name.clone(), source: Box::new(source) })?;
+        self.cargo(&args, notice, interrupt).map_err(|source| match source {
+            LabError::Interrupted => source,
+            source => LabError::NoKernels { name: self.name.clone(), source: Box::new(source) },
+        })?;
         Ok(self.target.join("release/gate-kernels"))
     }
 
     /// Builds the whole program and says where it is.
-    pub fn schedlab(&self, notice: Notice<'_>) -> Result<PathBuf, LabError> {
-        self.cargo(&["-p", "schedlab", "--bin", "schedlab"], notice)
-            .map_err(|source| LabError::NotBuilt { name: self.name.clone(), source: Box::new(source) })?;
+    pub fn schedlab(&self, notice: Notice<'_>, interrupt: &AtomicBool) -> Result<PathBuf, LabError> {
+        self.cargo(&["-p", "schedlab", "--bin", "schedlab"], notice, interrupt).map_err(
+            |source| match source {
+                LabError::Interrupted => source,
+                source => LabError::NotBuilt { name: self.name.clone(), source: Box::new(source) },
+            },
+        )?;
         Ok(self.target.join("release/schedlab"))
     }
 
-    fn cargo(&self, args: &[&str], notice: Notice<'_>) -> Result<(), LabError> {
+    fn cargo(&self, args: &[&str], notice: Notice<'_>, interrupt: &AtomicBool) -> Result<(), LabError> {
         notice(&format!("building {} ({})", self.name, args[args.len() - 1]));
         let mut command = Command::new("cargo");
         command
@@ -102,7 +110,7 @@ impl Build {
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_ENCODED_RUSTFLAGS", self.rustflags());
-        run(command).map(|_| ())
+        child::run(command, interrupt).map(|_| ())
     }
 
     /// The caller's own flags and the mapping, as cargo wants them: with a separator between.
@@ -131,22 +139,7 @@ pub fn given(binary: &Path) -> Result<PathBuf, LabError> {
 fn git(dir: &Path, args: &[&str]) -> Result<String, LabError> {
     let mut command = Command::new("git");
     command.args(args).current_dir(dir);
-    let output = run(command)?;
+    // A matter of milliseconds.
+    let output = child::run(command, &AtomicBool::new(false))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Runs a program to its end; what it complained of is in the error.
-pub(crate) fn run(mut command: Command) -> Result<Output, LabError> {
-    let program = command.get_program().display().to_string();
-    let output = match command.stdin(Stdio::null()).output() {
-        Ok(output) => output,
-        Err(source) => return Err(LabError::NotStarted { program, source }),
-    };
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let from = said.lines().count().saturating_sub(20);
-        let tail: Vec<&str> = said.lines().skip(from).collect();
-        return Err(LabError::Ended { program, status: output.status, said: tail.join("\n") });
-    }
-    Ok(output)
 }

@@ -16,6 +16,9 @@ use schedlab_workloads::schema::SchemaError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the text of a variant says what its fields are")]
 pub enum LabError {
+    /// Somebody ended the session.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
     /// The system refused something that has no better name.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -17,6 +17,7 @@ pub mod ab;
 pub mod alloc;
 pub mod bench;
 pub mod build;
+mod child;
 mod error;
 pub mod gate;
 pub mod profile;

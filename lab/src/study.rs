@@ -75,25 +75,25 @@ impl Studies {
         Ok(wanted)
     }
 
-    /// Runs points of a study, each cell as its plan says, and makes their figure. An interrupt keeps
-    /// what was measured.
+    /// Runs points of a study, each cell as its plan says, and makes their figure. An interrupt keeps what
+    /// was measured, and so does an error, which is given back beside the figure.
     pub fn run(
         &self,
         (study, points): &Wanted,
         plans: Vec<Vec<RunPlan>>,
         control: SessionControl<'_>,
         seed: u64,
-    ) -> Result<Figure, LabError> {
+    ) -> Result<(Figure, Option<LabError>), LabError> {
         let workloads = self.suite.resolve(&Selection::all())?;
         let prepare_all = |(cells, plans): (&Vec<Cell>, Vec<RunPlan>)| {
             cells.iter().zip(plans).map(|(cell, plan)| prepare(plan, cell, &workloads)).collect()
         };
         let mut runs: Vec<Vec<Runs>> =
             points.iter().zip(plans).map(prepare_all).collect::<Result<_, LabError>>()?;
-        measure(study, &mut runs, control)?;
+        let failure = measure(study, &mut runs, control).err();
         let points: Vec<Vec<CellSamples>> =
             runs.into_iter().map(|cells| cells.into_iter().map(|cell| cell.samples).collect()).collect();
-        Ok(figure(study, &points, seed))
+        Ok((figure(study, &points, seed), failure))
     }
 }
 
@@ -142,6 +142,9 @@ fn measure(
     // What a process does for the first time is nobody's cost.
     for cell in points.first_mut().into_iter().flatten() {
         cell.plan.run(&cell.workload, control)?;
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(());
+        }
     }
     for order in abba_order(study.variants.len(), study.rounds as usize, 0) {
         for cells in points.iter_mut() {

@@ -185,6 +185,7 @@ fn profile(draws: &mut Draws) -> ProfileSummary {
         total_samples: 60 + draws.below(60) as u64,
     };
     ProfileSummary {
+        partial: false,
         workload: "PlainPods/5000Nodes_50000Pods".to_owned(),
         samples: 1000,
         pods: 50_000,

@@ -33,7 +33,7 @@ const REST_WITHIN_EVENTS: u64 = 60_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// How a run ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Items of the agenda that were processed.
     pub events: u64,

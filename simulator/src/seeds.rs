@@ -146,14 +146,8 @@ pub fn run_caught(scenario: &Scenario) -> Outcome {
         let said = said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic");
         let known = LAST_PANIC.with(|last| last.borrow().clone());
         let message = if known.is_empty() { said.to_owned() } else { known.replace('\n', " ") };
-        Outcome {
-            events: 0,
-            virtual_ns: 0,
-            hash: 0,
-            faults: FaultCounts::default(),
-            checks: CheckCounts::default(),
-            violation: Some(Violation { invariant: Invariant::NoPanic, message, at_ns: 0, event: 0 }),
-        }
+        let violation = Some(Violation { invariant: Invariant::NoPanic, message, at_ns: 0, event: 0 });
+        Outcome { violation, ..Outcome::default() }
     })
 }
 

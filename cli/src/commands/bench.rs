@@ -18,8 +18,8 @@ use schedlab_perf_dash::stats::Verdict;
 
 use super::measure::MeasureArgs;
 use super::verdicts::{OutputArgs, present};
-use crate::Exit;
 use crate::progress::{notice, say};
+use crate::{Exit, signals};
 
 /// What to bench.
 #[derive(Clone, Debug, Args)]
@@ -69,17 +69,22 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit> {
         baseline: args.baseline.clone(),
         is_filtered: args.filter.is_some(),
     };
-    let base = plan.base(&baselines, &args.how.work, &notice)?;
+    let interrupt = signals::listen();
+    let base = plan.base(&baselines, &args.how.work, (&notice, interrupt))?;
     let head = head(args)?;
     // After the builds: they want all cores.
     let pinned = stay_on_core(args.how.cpu)?;
     let started = Instant::now();
-    let mut report = judge(&args.how.plan()?, &head, base.as_ref(), &filter)?;
+    let mut report = judge(&args.how.plan()?, &head, base.as_ref(), &filter, interrupt)?;
     report.notes.push(format!("{pinned}; measured in {:.1} s", started.elapsed().as_secs_f64()));
     let base_name = base.as_ref().map_or_else(|| head.name.clone(), |base| base.name.clone());
-    let comparison = report.comparison("cargo bench", &[base_name, head.name.clone()]);
+    let is_partial = report.is_partial;
+    let comparison = report.comparison("cargo bench", &[base_name, head.name.clone()])?;
     let verdict = comparison.verdict;
     present(&[comparison], &args.output, "bench")?;
+    if is_partial {
+        return Ok(Exit::Interrupted);
+    }
     let kept = plan.keep(&baselines, &head, base.as_ref(), verdict)?;
     if !args.output.json {
         say(&kept_text(&kept));
@@ -97,7 +102,7 @@ fn head(args: &BenchArgs) -> Result<Baseline> {
         features.push("planted".to_owned());
     }
     let build = Build::of_working_tree(&args.how.work)?.with_features(&features);
-    Ok(Baseline { name: build.name.clone(), kernels: build.kernels(&notice)? })
+    Ok(Baseline { name: build.name.clone(), kernels: build.kernels(&notice, signals::flag())? })
 }
 
 /// What became of head, and what to do about it.

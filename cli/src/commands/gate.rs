@@ -5,6 +5,7 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -16,8 +17,8 @@ use schedlab_lab::gate::{
 
 use super::measure::MeasureArgs;
 use super::verdicts::{OutputArgs, present};
-use crate::Exit;
 use crate::progress::{notice, say};
+use crate::{Exit, signals};
 
 /// What to hold against what.
 #[derive(Clone, Debug, Args)]
@@ -79,7 +80,8 @@ struct Sides {
 
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     let filter = Filter::new(args.filter.as_deref()).context("--filter")?;
-    let sides = sides(args)?;
+    let interrupt = signals::listen();
+    let sides = sides(args, interrupt)?;
     if let Some([base, head]) = sides.kernels.as_ref().filter(|_| args.build_only) {
         say(&format!("base: {}\nhead: {}", base.display(), head.display()));
         return Ok(Exit::Fine);
@@ -93,20 +95,26 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
         if let Some(count) = args.calibrate {
             return calibrate(&plan, &kernels[0], &filter, count);
         }
-        plan.judge(kernels, &filter, &mut report)?;
+        plan.judge(kernels, &filter, &mut report, interrupt)?;
     }
-    if let Some(binaries) = &sides.binaries {
+    if let Some(binaries) = sides.binaries.as_ref().filter(|_| !report.is_partial) {
         run_workloads(args, binaries, &mut report)?;
     }
     report.notes.push(format!("{pinned}; measured in {:.1} s", started.elapsed().as_secs_f64()));
-    present(&[report.comparison("schedlab gate", &sides.names)], &args.output, "gate")
+    let is_partial = report.is_partial;
+    let exit = present(&[report.comparison("schedlab gate", &sides.names)?], &args.output, "gate")?;
+    Ok(if is_partial { Exit::Interrupted } else { exit })
 }
 
 fn calibrate(plan: &KernelPlan, kernels: &Path, filter: &Filter, count: u32) -> Result<Exit> {
     if count == 0 {
         bail!("--calibrate 0 measures nothing; give at least 8");
     }
-    for calibrated in plan.calibrate(kernels, filter, count, &notice)? {
+    let calibrated = plan.calibrate(kernels, filter, count, (&notice, signals::flag()))?;
+    if signals::is_interrupted() {
+        return Ok(Exit::Interrupted);
+    }
+    for calibrated in calibrated {
         let from = if calibrated.is_known { "its history" } else { "a guess: too few measurements" };
         say(&format!("{}: fence ±{:.2} %, {from}", calibrated.kernel, calibrated.fence * 100.0));
     }
@@ -114,7 +122,7 @@ fn calibrate(plan: &KernelPlan, kernels: &Path, filter: &Filter, count: u32) -> 
     Ok(Exit::Fine)
 }
 
-fn sides(args: &GateArgs) -> Result<Sides> {
+fn sides(args: &GateArgs, interrupt: &AtomicBool) -> Result<Sides> {
     let pair = |one: &Option<PathBuf>, other: &Option<PathBuf>| match (one, other) {
         (Some(one), Some(other)) => Ok(Some([build::given(one)?, build::given(other)?])),
         _ => anyhow::Ok(None),
@@ -127,7 +135,7 @@ fn sides(args: &GateArgs) -> Result<Sides> {
     }
     let base = Build::of_revision(args.base.as_deref().context("BASE is missing")?, &args.how.work)?;
     if args.calibrate.is_some() {
-        let kernels = base.kernels(&notice)?;
+        let kernels = base.kernels(&notice, interrupt)?;
         return Ok(Sides {
             names: [base.name.clone(), base.name],
             kernels: Some([kernels.clone(), kernels]),
@@ -139,9 +147,12 @@ fn sides(args: &GateArgs) -> Result<Sides> {
         None => Build::of_working_tree(&args.how.work)?,
     };
     let head = head.with_features(&args.head_features);
-    let kernels = Some([base.kernels(&notice)?, head.kernels(&notice)?]);
-    let binaries =
-        if args.workloads { Some([base.schedlab(&notice)?, head.schedlab(&notice)?]) } else { None };
+    let kernels = Some([base.kernels(&notice, interrupt)?, head.kernels(&notice, interrupt)?]);
+    let binaries = if args.workloads {
+        Some([base.schedlab(&notice, interrupt)?, head.schedlab(&notice, interrupt)?])
+    } else {
+        None
+    };
     Ok(Sides { names: [base.name, head.name], kernels, binaries })
 }
 
@@ -159,5 +170,5 @@ fn run_workloads(args: &GateArgs, binaries: &[PathBuf; 2], report: &mut Report) 
         seed: args.how.seed,
     };
     let fences = args.how.fence.fences()?;
-    Ok(judge_workloads(binaries, &plan, &fences, report, &notice)?)
+    Ok(judge_workloads(binaries, &plan, &fences, report, (&notice, signals::flag()))?)
 }

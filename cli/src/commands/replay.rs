@@ -7,10 +7,10 @@ use schedlab_replay::{TraceReport, replay_file};
 use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 
-use crate::Exit;
 use crate::args::ReplayArgs;
-use crate::progress::say;
+use crate::progress::{complain, say};
 use crate::shards::{Shard, UnitLog, Units, identity};
+use crate::{Exit, signals};
 
 /// What a trace came to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,12 +68,23 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit> {
         bail!("{shard} is to be merged with the others: give a folder with --out");
     }
     let mut traces = Vec::new();
+    signals::listen();
     for path in &args.files {
+        if signals::is_interrupted() {
+            return Ok(interrupted(&traces, args.files.len()));
+        }
         let trace = Trace::of(&replay_file(path)?, args.show);
         trace.say();
         traces.push(trace);
     }
     Ok(conclude(&traces))
+}
+
+/// What a signal has left of a replay.
+fn interrupted(traces: &[Trace], wanted: usize) -> Exit {
+    conclude(traces);
+    say(&format!("PARTIAL: interrupted after {} of {wanted} traces", traces.len()));
+    Exit::Interrupted
 }
 
 fn conclude(traces: &[Trace]) -> Exit {
@@ -91,7 +102,16 @@ fn replay_shard(args: &ReplayArgs, out: &Path, shard: Shard) -> Result<Exit> {
     let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let settings = [("traces", files.join(" ")), ("differences shown", args.show.to_string())];
     let mut log = UnitLog::open(out, identity("replay", &settings, files.len() as u64, shard))?;
+    signals::listen();
     for unit in log.left() {
+        if signals::is_interrupted() {
+            complain(&format!(
+                "schedlab: {} traces are kept in {}; the same command goes on behind them",
+                log.done(),
+                log.dir().display()
+            ));
+            return Ok(interrupted(&log.units().bodies()?, files.len()));
+        }
         let path = usize::try_from(unit).ok().and_then(|at| args.files.get(at));
         let path = path.context("a unit is one of the traces")?;
         log.push(unit, &Trace::of(&replay_file(path)?, args.show))?;

@@ -14,6 +14,7 @@ use schedlab_core::interner::Vocabulary;
 use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
 use schedlab_core::topology::PodCounting;
+use schedlab_lab::LabError;
 use schedlab_lab::run::RunPlan;
 use schedlab_lab::study::Studies;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     }
     let mut failure = None;
     for (at, workload) in to_run.iter().enumerate() {
-        let (runs, error) = repeat(args, workload, (at, to_run.len()), &interrupt, watchers);
+        let (runs, error) = repeat(args, workload, (at, to_run.len()), interrupt, watchers);
         let assembly = Assembly {
             workload,
             settings: settings(args),
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         run_text::print(&result, report);
     }
     if metrics.is_some() {
-        signals::sleep(Duration::from_secs(args.metrics_linger), &interrupt);
+        signals::sleep(Duration::from_secs(args.metrics_linger), interrupt);
     }
     if let Some(trouble) = written?.trouble {
         return Err(trouble);
@@ -191,8 +192,17 @@ fn run_studies(
     let interrupt = signals::listen();
     let started = Instant::now();
     let mut result = run_header(args, scheduler_config, &gates);
-    result.figures = study::run(args, found, &interrupt)?;
-    result.partial = interrupt.load(Ordering::Relaxed);
+    let (figures, failure) = study::run(args, found, interrupt)?;
+    let is_interrupted = interrupt.load(Ordering::Relaxed);
+    if figures.iter().all(|figure| figure.rows.is_empty()) {
+        match failure {
+            _ if is_interrupted => return Err(LabError::Interrupted.into()),
+            Some(failure) => return Err(failure),
+            None => {}
+        }
+    }
+    result.figures = figures;
+    result.partial = is_interrupted || failure.is_some();
     result.duration_s = started.elapsed().as_secs_f64();
     let written = write_out(out.as_deref(), &result);
     if args.json {
@@ -200,7 +210,9 @@ fn run_studies(
     } else {
         study_text::print(&result.figures);
         if result.partial {
-            say("\nPARTIAL: the run was interrupted; the figures cover what was measured until then.");
+            say(
+                "\nPARTIAL: the run did not come to its end; the figures cover what was measured until then.",
+            );
         }
         say(&format!("\n{} figure(s) in {:.1} s", result.figures.len(), result.duration_s));
         if let Some(report) = written.as_ref().ok().and_then(|kept| kept.written.as_deref()) {
@@ -210,7 +222,11 @@ fn run_studies(
     if let Some(trouble) = written?.trouble {
         return Err(trouble);
     }
-    Ok(if result.partial { Exit::Interrupted } else { Exit::Fine })
+    match failure {
+        _ if is_interrupted => Ok(Exit::Interrupted),
+        Some(failure) => Err(failure),
+        None => Ok(Exit::Fine),
+    }
 }
 
 pub(super) fn settings(args: &RunArgs) -> RunSettings {

@@ -69,7 +69,9 @@ impl Work {
                 result.skipped.clone_from(skipped);
             }
             Work::Points(found, points) => {
-                let figure = study::run_study(args, found, &points[at], (at, points.len()), interrupt)?;
+                let place = (at, points.len());
+                let (figure, failure) = study::run_study(args, found, &points[at], place, interrupt)?;
+                failure.map_or(Ok(()), Err)?;
                 result.figures = vec![figure];
             }
         }
@@ -113,7 +115,7 @@ pub(super) fn run(args: &RunArgs, shard: Shard) -> Result<Exit> {
         let started = Instant::now();
         let gates = run::parse_gates(&args.feature_gates)?;
         let mut result = run::run_header(args, scheduler_config.as_ref(), &gates);
-        work.measure(args, at, &interrupt, &mut result)?;
+        work.measure(args, at, interrupt, &mut result)?;
         if interrupt.load(Ordering::Relaxed) {
             complain(&format!(
                 "schedlab: {shard} stopped; run the same command again to go on with {}",

@@ -35,12 +35,12 @@ use schedlab_simulator::faults::Profile;
 use schedlab_simulator::seeds::{
     Failure, Go, SeedPlan, Summary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
 };
-use schedlab_simulator::{Shrunk, generate, run_traced, shrink};
+use schedlab_simulator::{Outcome, Shrunk, generate, run_traced, shrink};
 use serde_json::{Value, json};
 
-use crate::Exit;
 use crate::progress::say;
 use crate::shards::ShardArgs;
+use crate::{Exit, signals};
 
 pub(crate) use sharded::merged;
 
@@ -110,6 +110,11 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
     if let (Some(shard), None) = (shard, &args.out) {
         bail!("{shard} is to be merged with the others: give a folder with --out");
     }
+    if let (Some(seed), true) = (args.seed, args.events.is_some() || args.trace) {
+        keep_panics_quiet();
+        return replay(seed, profile.unwrap_or_else(|| mixed_profile(seed)), args);
+    }
+    signals::listen();
     if args.mutants {
         return mutants::hunt(args, profile);
     }
@@ -120,21 +125,34 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
     if let Some(out) = &args.out {
         return sharded::simulate(args, out, (seeds, profile), shard);
     }
-    if let (Some(seed), true) = (args.seed, args.events.is_some() || args.trace) {
-        return replay(seed, profile.unwrap_or_else(|| mixed_profile(seed)), args);
-    }
     let plan = SeedPlan { seeds, profile, threads: thread_count(args), mutants: Mutants::default() };
     let (summary, wall_s) = run_with_bar(&plan);
     let shrunk = summary.failure.as_ref().map(|failure| shrink_failure(&plan, failure));
+    let wanted = plan.seeds.end - plan.seeds.start;
+    let is_partial = signals::is_interrupted() && (summary.seeds < wanted || shrunk.is_some());
     if args.json {
-        say(&serde_json::to_string_pretty(&document(&summary, wall_s, shrunk.as_ref()))?);
+        let mut document = document(&summary, wall_s, shrunk.as_ref());
+        document["partial"] = is_partial.into();
+        say(&serde_json::to_string_pretty(&document)?);
     } else {
         say(&summary_text(&summary, wall_s));
+        if is_partial {
+            say(&partial_text(summary.seeds, wanted, "seeds"));
+        }
         if let (Some(failure), Some(shrunk)) = (&summary.failure, &shrunk) {
             say(&failure_text(failure, shrunk));
         }
     }
-    Ok(if summary.failure.is_none() { Exit::Fine } else { Exit::CheckFailed })
+    Ok(match summary.failure {
+        _ if is_partial => Exit::Interrupted,
+        None => Exit::Fine,
+        Some(_) => Exit::CheckFailed,
+    })
+}
+
+/// What is said of sums that a signal cut short.
+fn partial_text(done: u64, wanted: u64, of_what: &str) -> String {
+    format!("PARTIAL: interrupted after {} of {} {of_what}", HumanCount(done), HumanCount(wanted))
 }
 
 fn thread_count(args: &SimulateArgs) -> usize {
@@ -244,16 +262,19 @@ fn run_with_bar(plan: &SeedPlan) -> (Summary, f64) {
     let begun_ns = monotonic_ns();
     let summary = run_seeds(plan, &|done| {
         bar.set_position(done);
-        Go::On
+        if signals::is_interrupted() { Go::Stop } else { Go::On }
     });
     let wall_s = (monotonic_ns() - begun_ns) as f64 / 1e9;
     bar.finish_and_clear();
     (summary, wall_s)
 }
 
+/// The smallest script that fails alike; the smallest so far when a signal comes.
 fn shrink_failure(plan: &SeedPlan, failure: &Failure) -> Shrunk {
     let scenario = plan.scenario_of(failure.seed);
-    shrink(&scenario, &failure.violation, &mut |scenario| run_caught(scenario))
+    shrink(&scenario, &failure.violation, &mut |scenario| {
+        if signals::is_interrupted() { Outcome::default() } else { run_caught(scenario) }
+    })
 }
 
 fn picked_by(failure: &Failure, shrunk: &Shrunk) -> Vec<Picked> {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use schedlab_lab::run::RunPlan;
 use schedlab_lab::study::{SessionControl, Studies, Wanted, cell_name};
 use schedlab_workloads::results::Figure;
@@ -27,33 +27,42 @@ pub(super) fn wanted(args: &RunArgs, found: &Studies) -> Result<Vec<Wanted>> {
     Ok(found.wanted(args.select.filter.as_deref(), args.rounds)?)
 }
 
-/// Runs the studies and makes their figures. An interrupt keeps what was measured.
-pub(super) fn run(args: &RunArgs, found: &Studies, interrupt: &AtomicBool) -> Result<Vec<Figure>> {
+/// Figures, and why they are not all there, or not whole.
+pub(super) type Figures = (Vec<Figure>, Option<Error>);
+
+/// Runs the studies and makes their figures. An interrupt keeps what was measured, and so does an error.
+pub(super) fn run(args: &RunArgs, found: &Studies, interrupt: &AtomicBool) -> Result<Figures> {
     let wanted = wanted(args, found)?;
     let mut figures = Vec::new();
     for (at, study) in wanted.iter().enumerate() {
-        if !interrupt.load(Ordering::Relaxed) {
-            figures.push(run_study(args, found, study, (at, wanted.len()), interrupt)?);
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
+        let (figure, failure) = run_study(args, found, study, (at, wanted.len()), interrupt)?;
+        figures.push(figure);
+        if failure.is_some() {
+            return Ok((figures, failure));
         }
     }
-    Ok(figures)
+    Ok((figures, None))
 }
 
-/// Runs points of a study.
+/// Runs points of a study. What was measured before an error is in the figure.
 pub(super) fn run_study(
     args: &RunArgs,
     found: &Studies,
     wanted: &Wanted,
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
-) -> Result<Figure> {
+) -> Result<(Figure, Option<Error>)> {
     let (study, points) = wanted;
     let plans_of = |cells: &Vec<Cell>| cells.iter().map(|cell| plan(args, cell)).collect::<Result<_>>();
     let plans: Vec<Vec<RunPlan>> = points.iter().map(plans_of).collect::<Result<_>>()?;
     let bar = Bar::new(&study.title, at, count);
     let figure = found.run(wanted, plans, SessionControl { progress: &bar, interrupt }, args.seed);
     bar.clear();
-    Ok(figure?)
+    let (figure, failure) = figure?;
+    Ok((figure, failure.map(Error::from)))
 }
 
 /// How a cell runs: its own flags, with the seed of all and, unless it has its own, their threads.

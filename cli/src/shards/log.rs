@@ -173,9 +173,38 @@ impl UnitLog {
         all.filter(|unit| !self.units.0.contains_key(unit)).collect()
     }
 
-    /// How many units were there before.
+    /// The first unit that is still to be run, from this number on. A list of them would not fit into memory
+    /// where the units are all the seeds there are.
+    pub(crate) fn next_left(&self, from: u64) -> Option<u64> {
+        let shard = self.identity.shard;
+        let (index, count) = (u64::from(shard.index), u64::from(shard.count));
+        let behind = from.saturating_sub(index).div_ceil(count);
+        let first = behind.checked_mul(count)?.checked_add(index)?;
+        let all = (first..self.identity.unit_count).step_by(usize::try_from(count).unwrap_or(usize::MAX));
+        let mut left = all.filter(|unit| !self.units.0.contains_key(unit));
+        left.next()
+    }
+
+    /// How many are still to be run.
+    pub(crate) fn left_count(&self) -> u64 {
+        let shard = self.identity.shard;
+        let ours = self.identity.unit_count.saturating_sub(u64::from(shard.index));
+        ours.div_ceil(u64::from(shard.count)).saturating_sub(self.done())
+    }
+
+    /// How many units are there.
     pub(crate) fn done(&self) -> u64 {
         self.units.0.len() as u64
+    }
+
+    /// The units that are there.
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Where they are kept.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Keeps what a unit came to.
@@ -293,6 +322,33 @@ mod tests {
             let (_, units) = log.finish().expect("finished");
             assert_eq!(units.bodies::<String>().expect("texts"), ["one", "three", "five"], "{length} bytes");
         }
+        fs::remove_dir_all(out).expect("removed");
+    }
+
+    #[test]
+    fn units_that_are_left_are_found_one_by_one_in_any_number() {
+        let out = folder("left");
+        for (index, count, unit_count) in [(0, 1, 5), (1, 2, 6), (2, 3, 2), (3, 4, 21), (0, 4, 4)] {
+            let shard = Shard { index, count };
+            let mut log = UnitLog::open(
+                &out.join(format!("{index}-{count}")),
+                identity("simulate", &[], unit_count, shard),
+            )
+            .expect("opens");
+            let walk = |log: &UnitLog| {
+                let next = |from: &u64| log.next_left(from + 1);
+                std::iter::successors(log.next_left(0), next).collect::<Vec<_>>()
+            };
+            assert_eq!(walk(&log), log.left(), "{shard}");
+            if let Some(&unit) = log.left().get(1) {
+                log.push(unit, &"done").expect("written");
+            }
+            assert_eq!((walk(&log), log.left_count()), (log.left(), log.left().len() as u64), "{shard}");
+        }
+        let all = identity("simulate", &[], u64::MAX, Shard { index: 1, count: 3 });
+        let log = UnitLog::open(&out.join("all"), all).expect("opens");
+        assert_eq!((log.next_left(0), log.next_left(2)), (Some(1), Some(4)));
+        assert_eq!((log.next_left(u64::MAX), log.left_count()), (None, u64::MAX / 3));
         fs::remove_dir_all(out).expect("removed");
     }
 

@@ -141,7 +141,7 @@ fn what_the_gate_cannot_run_is_said_with_exit_code_2() {
 
 /// A repository of two commits whose `speed` is the time of a turn, and a cargo that "builds" them:
 /// kernels that take that long, and this very program.
-fn repository(folder: &Folder) {
+pub(crate) fn repository(folder: &Folder) {
     use std::os::unix::fs::PermissionsExt;
     let kernels = kernels(folder, "kernels", 4242, 7, "k");
     let cargo = format!(

@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use schedlab_perf_dash::history;
 use schedlab_workloads::results::Status;
 
-use crate::support::{Answer, Folder, NODES, PODS, command, config};
+use crate::gate::{kernels, repository};
+use crate::support::{Answer, Folder, NODES, PODS, command, config, schedlab_in};
 
 /// What is promised of Ctrl-C.
 const END_MAX: Duration = Duration::from_secs(2);
@@ -232,4 +233,166 @@ fn interrupted_ab_compares_nothing_as_unchanged() {
     assert!(elapsed < END_MAX, "{elapsed:?}");
     assert_eq!(json(&folder.read("ab/comparison.json"))["verdict"], "inconclusive");
     assert!(folder.read("ab/comparison.md").contains("PARTIAL"));
+}
+
+/// Starts the binary, waits until something holds and some time more, and ends it with SIGTERM, which must
+/// take effect in time.
+fn terminated(folder: &Folder, args: &[&str], what: &str, holds: impl FnMut() -> bool) -> Answer {
+    let child = command(args).current_dir(folder.path()).spawn().expect("the binary runs");
+    wait_until(what, holds);
+    std::thread::sleep(Duration::from_millis(1000));
+    let (answer, elapsed) = ended_by(child, Signal::TERM);
+    let answer = answer.ends_with(143);
+    assert!(elapsed < END_MAX, "{args:?}: {elapsed:?}\n{}", answer.stderr);
+    answer
+}
+
+#[test]
+fn interrupted_simulation_says_how_many_seeds_held() {
+    let folder = Folder::new();
+    let started = Instant::now();
+    let begun = || Duration::from_millis(500) < started.elapsed();
+    let seeds = ["simulate", "--seeds", "0..100000000", "--faults", "none"];
+    terminated(&folder, &seeds, "the first seeds", begun)
+        .says("no violation")
+        .says("PARTIAL: interrupted after");
+    let answer = terminated(&folder, &[&seeds[..], &["--json"]].concat(), "the first seeds", begun);
+    let document = json(&answer.stdout);
+    assert_eq!(document["partial"], true);
+    assert!(0 < document["seeds"].as_u64().expect("a count"), "{document}");
+    terminated(&folder, &["simulate", "--soak", "100000000000"], "the first waves", begun).says("PARTIAL");
+}
+
+#[test]
+fn interrupted_shard_keeps_its_batches_and_goes_on_behind_them() {
+    let folder = Folder::new();
+    let args = ["simulate", "--seeds", "0..100000000", "--shard", "1/2", "--out", "seeds"];
+    let log = folder.path().join("seeds/shard-1-of-2/units.jsonl");
+    let has_batch = || std::fs::read_to_string(&log).is_ok_and(|text| 2 <= text.lines().count());
+    terminated(&folder, &args, "the first batch", has_batch)
+        .says("PARTIAL: interrupted after")
+        .complains("the same command goes on behind them");
+    let kept = std::fs::read_to_string(&log).expect("a log").lines().count();
+    let more = || std::fs::read_to_string(&log).is_ok_and(|text| kept < text.lines().count());
+    terminated(&folder, &args, "another batch", more).complains("batches were done before");
+    schedlab_in(&folder, &["merge", "seeds", "--out", "all"]).ends_with(2).complains("shard");
+}
+
+/// Copies of kernels that a gate left behind.
+fn copies(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder.path().join("target/gate")).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run-")))
+        .collect()
+}
+
+#[test]
+fn interrupted_gate_keeps_its_sessions_and_is_inconclusive() {
+    let folder = Folder::new();
+    let base = kernels(&folder, "base", 1000, 7, "k");
+    let gate = ["gate", "--base-kernels", &base, "--head-kernels", &base, "--measure", "wall-clock"];
+    let long = ["--sessions", "1000", "--quartets", "10", "--seconds", "3600", "--out", "report"];
+    terminated(&folder, &[&gate[..], &long].concat(), "copies of the kernels", || {
+        !copies(&folder).is_empty()
+    })
+    .says("PARTIAL")
+    .says("verdict: inconclusive");
+    let document = json(&folder.read("report/gate.json"));
+    assert_eq!(document["verdict"], "inconclusive");
+    assert!(0 < document["rows"][0]["base_samples"].as_u64().expect("sessions"), "{document}");
+    assert!(folder.read("report/gate.md").contains("PARTIAL"));
+    assert_eq!(copies(&folder), Vec::<std::path::PathBuf>::new(), "copies are removed");
+    // One that never answers.
+    let mute = kernels(&folder, "mute", 1000, 7, "k");
+    let script = folder.read("mute").replace("at=0\n", "exec sleep 600\n");
+    folder.file("mute", script);
+    let gate = ["gate", "--base-kernels", &mute, "--head-kernels", &mute, "--measure", "wall-clock"];
+    let answer = terminated(&folder, &gate, "copies of the kernels", || !copies(&folder).is_empty());
+    answer.complains("interrupted before anything was measured");
+    assert_eq!(copies(&folder), Vec::<std::path::PathBuf>::new(), "copies are removed");
+}
+
+#[test]
+fn interrupted_bench_is_partial_and_moves_no_baseline() {
+    let folder = Folder::new();
+    let base = kernels(&folder, "base", 1000, 7, "k");
+    let long = ["--sessions", "1000", "--quartets", "10", "--seconds", "3600", "--out", "report"];
+    let args = [&["bench", "--kernels", &base, "--measure", "wall-clock"][..], &long].concat();
+    terminated(&folder, &args, "copies of the kernels", || !copies(&folder).is_empty()).says("PARTIAL");
+    assert_eq!(json(&folder.read("report/bench.json"))["verdict"], "inconclusive");
+    assert!(!folder.path().join("target/bench-baselines").exists(), "nothing is kept to compare with");
+}
+
+#[test]
+fn signal_ends_the_build_of_a_gate_and_all_it_has_started() {
+    let folder = Folder::new();
+    repository(&folder);
+    let pid = folder.path().join("pid");
+    let slow = format!("#!/bin/bash\nsleep 600 &\necho $! > {0}.new; mv {0}.new {0}\nwait\n", pid.display());
+    folder.file("bin/cargo", slow);
+    let path = format!("{}/bin:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut gate = command(&["gate", "HEAD~1"]);
+    gate.current_dir(folder.path().join("repo")).env("PATH", path);
+    let child = gate.spawn().expect("the binary runs");
+    wait_until("the build", || pid.is_file());
+    let (answer, elapsed) = ended_by(child, Signal::TERM);
+    answer.ends_with(143).complains("interrupted before anything was measured");
+    assert!(elapsed < END_MAX, "{elapsed:?}");
+    let started = std::fs::read_to_string(&pid).expect("a number").trim().to_owned();
+    let is_running = || {
+        let status = std::fs::read_to_string(format!("/proc/{started}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+    };
+    wait_until("the end of what the build had started", || !is_running());
+}
+
+/// Whether a thread of the process has this name.
+fn has_thread(child: &Child, name: &str) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten();
+    let mut names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.any(|known| known.trim_end() == name)
+}
+
+#[test]
+fn interrupted_profile_keeps_its_samples_and_marks_them_partial() {
+    let folder = Folder::new();
+    let text = config(&format!("{NODES}{PODS}")).replace("nodes: 3, pods: 6", "nodes: 500, pods: 200000");
+    let file = folder.file("performance-config.yaml", text);
+    let args =
+        ["profile", "Case/small", "--config", &file, "--out", "out", "--seconds", "600", "--threads", "1"];
+    let child = command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
+    wait_until("the scheduler", || has_thread(&child, "scheduler"));
+    std::thread::sleep(Duration::from_secs(2));
+    // How long it takes is not judged: looking names up is slow in a build without optimisation.
+    ended_by(child, Signal::TERM).0.ends_with(143).says("PARTIAL");
+    assert_eq!(json(&folder.read("out/profile.json"))["partial"], true);
+    assert!(folder.read("out/flamegraph.svg").contains("interrupted"));
+}
+
+#[test]
+fn interrupted_study_keeps_its_rounds_and_marks_them_partial() {
+    let folder = Folder::new();
+    let started = Instant::now();
+    let args = ["run", "--suite", "nominated", "--rounds", "10000", "--out", "out", "--no-history"];
+    let answer = terminated(&folder, &args, "some rounds", || Duration::from_secs(10) < started.elapsed());
+    answer.says("PARTIAL");
+    let result = json(&folder.read("out/result.json"));
+    assert_eq!(result["partial"], true);
+    assert!(folder.read("out/report.html").contains("Partial run."));
+}
+
+#[test]
+fn run_of_a_terminated_serve_records_what_it_measured() {
+    let folder = Folder::new();
+    let ops = format!("{NODES}{PODS}  - opcode: sleep\n    duration: 10m\n");
+    let file = folder.file("performance-config.yaml", config(&ops));
+    let run = format!("--config {file} --repeat 1 --out out");
+    let args = ["serve", "--history", "history", "--listen", "127.0.0.1:0", "--run", &run];
+    let child = command(&args).current_dir(folder.path()).spawn().expect("the binary runs");
+    wait_until("the run's output folder", || folder.path().join("out").is_dir());
+    std::thread::sleep(Duration::from_millis(500));
+    ended_by(child, Signal::TERM).0.ends_with(143);
+    let record = history::read(&folder.path().join("history")).expect("a history").records.remove(0);
+    assert_eq!((record.partial, record.points[0].status), (true, Status::Partial));
 }

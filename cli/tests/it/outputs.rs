@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::gate::kernels;
 use crate::support::{Answer, Folder, NODES, PODS, command, config, schedlab_in};
 
 /// Runs the binary with its standard output on a full disk.
@@ -12,38 +13,89 @@ fn on_a_full_disk(folder: &Folder, args: &[&str]) -> Answer {
     Answer::of(command(args).current_dir(folder.path()).stdout(full).output().expect("the binary runs"))
 }
 
+/// The commands there are, as clap lists them: one that is added later is among them.
+fn commands(folder: &Folder) -> Vec<String> {
+    let help = schedlab_in(folder, &["--help"]).ends_with(0).stdout;
+    let listed = help.split("Commands:\n").nth(1).expect("a list of commands");
+    let is_first = |line: &&str| line.strip_prefix("  ").is_some_and(|rest| !rest.starts_with(' '));
+    let names = listed.lines().take_while(|line| !line.is_empty()).filter(is_first);
+    names.map(|line| line.split_whitespace().next().expect("a name").to_owned()).collect()
+}
+
+/// How a command that writes to standard output is called, and what it ends with where there is room.
+struct Call<'a> {
+    args: Vec<&'a str>,
+    /// `None`: it goes on until it is stopped.
+    ends_with: Option<i32>,
+}
+
+fn call<'a>(args: &[&'a str], ends_with: i32) -> Call<'a> {
+    Call { args: args.to_vec(), ends_with: Some(ends_with) }
+}
+
 #[test]
 fn every_command_fails_when_standard_output_is_full() {
     let folder = Folder::new();
     let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}")));
     schedlab_in(&folder, &["run", "--config", &file, "--repeat", "2", "--out", "base"]).ends_with(0);
+    for shard in ["0/2", "1/2"] {
+        let args = ["simulate", "--seeds", "0..256", "--shard", shard, "--out", "seeds"];
+        schedlab_in(&folder, &args).ends_with(0);
+    }
+    let kernels = kernels(&folder, "kernels", 1000, 7, "k");
     let trace = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay/tests/conformance"))
         .expect("traces are part of the project")
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "gz"))
         .expect("a trace");
     let trace = trace.display().to_string();
-    let cases: [&[&str]; 13] = [
-        &["--help"],
-        &["--version"],
-        &["run", "--help"],
-        &["run", "--config", &file, "--repeat", "1", "--out", "out"],
-        &["run", "--config", &file, "--repeat", "1", "--json", "--out", "out"],
-        &["list", "--config", &file],
-        &["explain", "--config", &file, "--output", "json"],
-        &["simulate", "--seeds", "0..2"],
-        &["simulate", "--seeds", "0..2", "--json"],
-        &["replay", &trace],
-        &["compare", "base", "base", "--json"],
-        &["alerts", "--output", "json"],
-        &["record", "base"],
+    folder.file("before.folded", "main;step 90\nmain;bind 10\n");
+    folder.file("after.folded", "main;step 80\nmain;bind 20\n");
+    let quick = ["--measure", "wall-clock", "--quartets", "3", "--sessions", "8", "--seconds", "3600"];
+    let gate = [&["gate", "--base-kernels", &kernels, "--head-kernels", &kernels][..], &quick].concat();
+    let bench = [&["bench", "--kernels", &kernels][..], &quick].concat();
+    let serve = ["serve", "--history", "schedlab-history", "--listen", "127.0.0.1:0"];
+    let ab =
+        ["ab", "--config", &file, "--variant", "a:", "--variant", "b:", "--rounds", "1", "--warm-up", "0"];
+    let calls = [
+        call(&["--help"], 0),
+        call(&["--version"], 0),
+        call(&["help"], 0),
+        call(&["run", "--help"], 0),
+        call(&["run", "--config", &file, "--repeat", "1", "--out", "out"], 0),
+        call(&["run", "--config", &file, "--repeat", "1", "--json", "--out", "out"], 0),
+        call(&["list", "--config", &file], 0),
+        call(&["explain", "--config", &file, "--output", "json"], 0),
+        call(&["simulate", "--seeds", "0..2"], 0),
+        call(&["simulate", "--seeds", "0..2", "--json"], 0),
+        // So few events only fill the store: it grows, and that is said.
+        call(&["simulate", "--soak", "10000"], 1),
+        call(&["replay", &trace], 0),
+        call(&["compare", "base", "base", "--json"], 0),
+        // One round decides nothing.
+        call(&ab, 4),
+        call(&["merge", "seeds", "--out", "merged"], 0),
+        call(&["alerts", "--output", "json"], 0),
+        call(&["record", "base"], 0),
+        call(&bench, 0),
+        call(&gate, 0),
+        call(&["profile", "--diff", "before.folded", "after.folded", "--out", "change"], 0),
+        Call { args: serve.to_vec(), ends_with: None },
+        call(&["site"], 0),
     ];
-    for args in cases {
-        on_a_full_disk(&folder, args)
+    for command in commands(&folder) {
+        let is_called = calls.iter().any(|call| call.args[0] == command);
+        assert!(is_called, "`schedlab {command}` is not called here with a standard output that is full");
+    }
+    for Call { args, ends_with } in calls {
+        on_a_full_disk(&folder, &args)
             .ends_with(2)
             .complains("schedlab: standard output: No space left on device (os error 28)");
         // The same command with a disk that has room.
-        schedlab_in(&folder, args).ends_with(0);
+        if let Some(code) = ends_with {
+            let _ = std::fs::remove_dir_all(folder.path().join("merged"));
+            schedlab_in(&folder, &args).ends_with(code);
+        }
     }
 }
 

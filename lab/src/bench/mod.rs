@@ -13,6 +13,7 @@
 mod baseline;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::stats::Verdict;
@@ -40,7 +41,7 @@ impl BenchPlan {
         &self,
         baselines: &Baselines,
         work: &Path,
-        notice: Notice<'_>,
+        (notice, interrupt): (Notice<'_>, &AtomicBool),
     ) -> Result<Option<Baseline>, LabError> {
         let Some(name) = &self.baseline else {
             return if self.save_baseline.is_some() { Ok(None) } else { baselines.read(LAST) };
@@ -50,7 +51,7 @@ impl BenchPlan {
         }
         let build = Build::of_revision(name, work)
             .map_err(|source| LabError::NoBaseline { name: name.clone(), source: Box::new(source) })?;
-        Ok(Some(Baseline { name: build.name.clone(), kernels: build.kernels(notice)? }))
+        Ok(Some(Baseline { name: build.name.clone(), kernels: build.kernels(notice, interrupt)? }))
     }
 
     /// Keeps head, if the plan and the verdict are for it, and says what became of it.
@@ -117,15 +118,16 @@ pub fn judge(
     head: &Baseline,
     base: Option<&Baseline>,
     filter: &Filter,
+    interrupt: &AtomicBool,
 ) -> Result<Report, LabError> {
     if let Some(base) = base
         && !baseline::is_same_program(&base.kernels, &head.kernels)?
     {
         let mut report = Report::default();
-        plan.judge(&[base.kernels.clone(), head.kernels.clone()], filter, &mut report)?;
+        plan.judge(&[base.kernels.clone(), head.kernels.clone()], filter, &mut report, interrupt)?;
         return Ok(report);
     }
-    held_against_itself(plan, head, filter, base.is_some())
+    held_against_itself(plan, head, filter, (base.is_some(), interrupt))
 }
 
 /// The times of a build without another to hold against, or with its own twin. What differs is
@@ -134,9 +136,9 @@ fn held_against_itself(
     plan: &KernelPlan,
     head: &Baseline,
     filter: &Filter,
-    has_base: bool,
+    (has_base, interrupt): (bool, &AtomicBool),
 ) -> Result<Report, LabError> {
-    let (measured, fences) = plan.hold_against_itself(&head.kernels, filter, plan.seed)?;
+    let (measured, fences) = plan.hold_against_itself(&head.kernels, filter, plan.seed, interrupt)?;
     let unchanged = |row: Row| Row { verdict: Verdict::Unchanged, more_needed: None, ..row };
     let why = if has_base {
         "base and head are the same program, byte for byte: nothing has changed, and what differs is noise"
@@ -146,6 +148,7 @@ fn held_against_itself(
     Ok(Report {
         rows: measured.rows(&fences).into_iter().map(unchanged).collect(),
         notes: vec![why.to_owned()],
-        unmatched: Vec::new(),
+        is_partial: measured.is_partial,
+        unmatched: measured.unmatched,
     })
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
@@ -14,6 +15,7 @@ use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
 use super::kernels::{Filter, Suite};
 use super::server::PLANTED_STEPS;
 use crate::LabError;
+use crate::child::{self, Ended};
 use crate::error::file;
 
 /// As callgrind demangles it.
@@ -29,6 +31,8 @@ pub(super) fn valgrind() -> Option<PathBuf> {
 pub(super) struct Counted {
     pub(super) rows: Vec<Row>,
     pub(super) unmatched: Vec<String>,
+    /// It was interrupted: kernels are missing.
+    pub(super) is_partial: bool,
 }
 
 /// Counts both builds.
@@ -37,7 +41,7 @@ pub(super) fn count(
     (base, head): (&Path, &Path),
     suite: Suite,
     filter: &Filter,
-    work: &Path,
+    (work, interrupt): (&Path, &AtomicBool),
 ) -> Result<Counted, LabError> {
     let home = work.join("callgrind");
     // Counts of an earlier call must not be taken for this one's.
@@ -50,7 +54,7 @@ pub(super) fn count(
         Running::start(valgrind, binary, suite, dir)
     };
     let running = [start(base, "base")?, start(head, "head")?];
-    let [base, head] = running.map(|running| running.counts(filter));
+    let [base, head] = running.map(|running| running.counts(filter, interrupt));
     let (base, head) = (base?, head?);
     let only = |one: &BTreeMap<String, InstructionCounts>, other: &BTreeMap<_, _>, side: &str| {
         let missing = one.keys().filter(|kernel| !other.contains_key(*kernel));
@@ -58,7 +62,8 @@ pub(super) fn count(
     };
     let mut unmatched = only(&base, &head, "base");
     unmatched.extend(only(&head, &base, "head"));
-    Ok(Counted { rows: instruction_rows(&base, &head), unmatched })
+    let is_partial = interrupt.load(Ordering::Relaxed);
+    Ok(Counted { rows: instruction_rows(&base, &head), unmatched, is_partial })
 }
 
 struct Running {
@@ -82,23 +87,28 @@ impl Running {
                 command.env(name, value);
             }
         }
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(file(valgrind, "cannot be started"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child::start(command).map_err(file(valgrind, "cannot be started"))?;
         Ok(Running { child, dir })
     }
 
-    /// Waits for the end and reads the files.
-    fn counts(self, filter: &Filter) -> Result<BTreeMap<String, InstructionCounts>, LabError> {
-        let output = self.child.wait_with_output().map_err(LabError::CallgrindLost)?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(LabError::CallgrindEnded { status: output.status, said });
-        }
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    /// Waits for the end and reads the files; those that there are when it is interrupted.
+    fn counts(
+        self,
+        filter: &Filter,
+        interrupt: &AtomicBool,
+    ) -> Result<BTreeMap<String, InstructionCounts>, LabError> {
+        let stdout = match child::wait(self.child, interrupt).map_err(LabError::CallgrindLost)? {
+            Ended::WithUs { stdout } => stdout,
+            Ended::Alone(output) if !output.status.success() => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                return Err(LabError::CallgrindEnded { status: output.status, said });
+            }
+            Ended::Alone(output) => output.stdout,
+        };
+        // A line is printed when the kernel's file is there; what was cut off is no line.
+        let whole = stdout.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let printed = String::from_utf8_lossy(&stdout[..whole]).into_owned();
         let mut counts = BTreeMap::new();
         for (at, line) in printed.lines().enumerate() {
             let kernel = line.split(' ').next().unwrap_or_default();

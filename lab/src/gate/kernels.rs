@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use regex::Regex;
 use schedlab_perf_dash::compare::{Comparison, Row};
@@ -94,16 +95,20 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What only one of the builds has.
     pub unmatched: Vec<String>,
+    /// It was interrupted.
+    pub is_partial: bool,
 }
 
 impl Report {
-    /// All of it, under a heading.
-    #[must_use]
-    pub fn comparison(self, title: &str, [base, head]: &[String; 2]) -> Comparison {
+    /// All of it, under a heading. One that was interrupted before it had a row is nothing to show.
+    pub fn comparison(self, title: &str, [base, head]: &[String; 2]) -> Result<Comparison, LabError> {
+        if self.is_partial && self.rows.is_empty() {
+            return Err(LabError::Interrupted);
+        }
         let mut comparison = Comparison::new(title, base, head, self.rows);
         comparison.notes = self.notes;
         comparison.unmatched = self.unmatched;
-        comparison
+        Ok(if self.is_partial { comparison.cut_short() } else { comparison })
     }
 }
 
@@ -147,19 +152,23 @@ pub struct Calibrated {
 }
 
 impl KernelPlan {
-    /// Counts and times the kernels of both builds.
+    /// Counts and times the kernels of both builds. An interrupt keeps what was measured.
     pub fn judge(
         &self,
         kernels: &[PathBuf; 2],
         filter: &Filter,
         report: &mut Report,
+        interrupt: &AtomicBool,
     ) -> Result<(), LabError> {
         let places = Places::copy(&self.work, kernels)?;
         if self.measure != Measure::WallClock {
-            self.count(&places, filter, report)?;
+            self.count(&places, filter, report, interrupt)?;
         }
-        if self.measure != Measure::Instructions {
-            self.time(&places, filter, report)?;
+        if self.measure != Measure::Instructions && !report.is_partial {
+            match self.time(&places, filter, report, interrupt) {
+                Err(LabError::Interrupted) => report.is_partial = true,
+                timed => timed?,
+            }
         }
         Ok(())
     }
@@ -171,31 +180,39 @@ impl KernelPlan {
         kernels: &Path,
         filter: &Filter,
         seed: u64,
+        interrupt: &AtomicBool,
     ) -> Result<(WallClock, KernelFences), LabError> {
         let places = Places::copy(&self.work, &[kernels.to_owned(), kernels.to_owned()])?;
-        let mut effort = self.effort(seed);
+        let mut effort = self.effort(seed, interrupt);
         effort.looks.count = 1;
         let fences = self.fences()?;
         let measured = wall_clock::measure([&places.base, &places.head], effort, &fences, filter)?;
-        // Cut short by --seconds, it is no measurement of so many sessions.
+        // Cut short by --seconds or an interrupt, it is no measurement of so many sessions.
         if measured.session_count() == effort.looks.first {
             noise::remember(&self.noise_file, &self.noise_key(), &measured)?;
         }
         Ok((measured, self.fences()?))
     }
 
-    /// Holds a build against itself so often, and says what is noise then. Nothing, if never.
+    /// Holds a build against itself so often, and says what is noise then. Nothing, if never, or if it was
+    /// interrupted: what was done until then is in the history of noise.
     pub fn calibrate(
         &self,
         kernels: &Path,
         filter: &Filter,
         count: u32,
-        notice: Notice<'_>,
+        (notice, interrupt): (Notice<'_>, &AtomicBool),
     ) -> Result<Vec<Calibrated>, LabError> {
         let mut last = None;
         for at in 0..count {
             let seed = self.seed.wrapping_add(u64::from(at));
-            last = Some(self.hold_against_itself(kernels, filter, seed)?);
+            let held = self.hold_against_itself(kernels, filter, seed, interrupt)?;
+            if held.0.is_partial {
+                let file = self.noise_file.display();
+                notice(&format!("PARTIAL: {at} of {count} calibrations are kept in {file}"));
+                return Ok(Vec::new());
+            }
+            last = Some(held);
             notice(&format!("calibration {} of {count}", at + 1));
         }
         let Some((measured, fences)) = last else { return Ok(Vec::new()) };
@@ -215,17 +232,24 @@ impl KernelPlan {
         KernelFences::read(&self.noise_file, &self.noise_key(), self.fence_percent)
     }
 
-    fn effort(&self, seed: u64) -> Effort {
+    fn effort<'a>(&self, seed: u64, interrupt: &'a AtomicBool) -> Effort<'a> {
         Effort {
             suite: self.suite,
             looks: Looks { first: self.sessions, count: self.looks },
             quartets: self.quartets,
             seconds_max: self.seconds_max,
             seed,
+            interrupt,
         }
     }
 
-    fn count(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<(), LabError> {
+    fn count(
+        &self,
+        places: &Places,
+        filter: &Filter,
+        report: &mut Report,
+        interrupt: &AtomicBool,
+    ) -> Result<(), LabError> {
         let Some(valgrind) = counts::valgrind() else {
             if self.measure == Measure::Instructions {
                 return Err(LabError::NoValgrind);
@@ -234,7 +258,7 @@ impl KernelPlan {
             return Ok(());
         };
         let both = (places.base.as_path(), places.head.as_path());
-        let counted = counts::count(&valgrind, both, self.suite, filter, &places.home)?;
+        let counted = counts::count(&valgrind, both, self.suite, filter, (&places.home, interrupt))?;
         let is_same = |row: &&Row| row.base == row.head;
         report.notes.push(format!(
             "instructions: {} of {} counts are equal to the instruction",
@@ -243,11 +267,18 @@ impl KernelPlan {
         ));
         report.rows.extend(counted.rows);
         report.unmatched.extend(counted.unmatched);
+        report.is_partial |= counted.is_partial;
         Ok(())
     }
 
-    fn time(&self, places: &Places, filter: &Filter, report: &mut Report) -> Result<(), LabError> {
-        let (effort, fences) = (self.effort(self.seed), self.fences()?);
+    fn time(
+        &self,
+        places: &Places,
+        filter: &Filter,
+        report: &mut Report,
+        interrupt: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let (effort, fences) = (self.effort(self.seed, interrupt), self.fences()?);
         let measured = wall_clock::measure([&places.base, &places.head], effort, &fences, filter)?;
         let equal = EqualCounts::of(&report.rows);
         let settle =
@@ -272,6 +303,7 @@ impl KernelPlan {
             ));
         }
         report.unmatched.extend(measured.unmatched);
+        report.is_partial |= measured.is_partial;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! up or the time is; what each look may claim is the matter of [`Looks`].
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use schedlab_perf_dash::compare::Row;
@@ -19,13 +20,15 @@ use crate::LabError;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Effort {
+pub(super) struct Effort<'a> {
     pub(super) suite: Suite,
     pub(super) looks: Looks,
     pub(super) quartets: usize,
     /// No new session after so long, once there are enough for a verdict.
     pub(super) seconds_max: u64,
     pub(super) seed: u64,
+    /// Set to end it early, with the sessions that are whole.
+    pub(super) interrupt: &'a AtomicBool,
 }
 
 /// A block lasts about this long: several hundred times the cost of asking for it, and shorter than
@@ -49,21 +52,23 @@ pub struct Measured {
 pub struct WallClock {
     /// Those that both builds have.
     pub kernels: Vec<Measured>,
-    pub(super) unmatched: Vec<String>,
+    pub(crate) unmatched: Vec<String>,
     pub(super) looks: Looks,
     /// The yardstick's rate beside each session.
     steps_per_s: Vec<f64>,
+    /// It was interrupted: the last session is not whole, and kernels without any are among the unmatched.
+    pub is_partial: bool,
 }
 
 /// Measures what both builds have.
 pub(super) fn measure(
     [base, head]: [&Path; 2],
-    effort: Effort,
+    effort: Effort<'_>,
     fences: &KernelFences,
     filter: &Filter,
 ) -> Result<WallClock, LabError> {
     let looks = effort.looks;
-    let mut all = WallClock { looks, ..common_kernels([base, head], effort.suite, filter)? };
+    let mut all = WallClock { looks, ..common_kernels([base, head], effort, filter)? };
     let started = Instant::now();
     let enough = pairs_needed(looks.confidence());
     for look in 0..looks.count {
@@ -77,8 +82,11 @@ pub(super) fn measure(
                 return Ok(all);
             }
             let seed = effort.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-            let mut servers = start_both([base, head], effort.suite, seed)?;
-            open.iter_mut().try_for_each(|kernel| kernel.session(&mut servers, effort.quartets, seed))?;
+            let mut servers = start_both([base, head], effort, seed)?;
+            match open.iter_mut().try_for_each(|kernel| kernel.session(&mut servers, effort.quartets, seed)) {
+                Err(LabError::Interrupted) => return Ok(all.cut_short()),
+                done => done?,
+            }
             all.steps_per_s.push(reference_rate());
         }
     }
@@ -86,10 +94,20 @@ pub(super) fn measure(
 }
 
 /// The kernels of both builds, not measured yet.
-fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Result<WallClock, LabError> {
-    let (of_base, of_head) = (list(base, suite, "timed")?, list(head, suite, "timed")?);
+fn common_kernels(
+    [base, head]: [&Path; 2],
+    Effort { suite, interrupt, .. }: Effort<'_>,
+    filter: &Filter,
+) -> Result<WallClock, LabError> {
+    let (of_base, of_head) = (list(base, suite, "timed", interrupt)?, list(head, suite, "timed", interrupt)?);
     let looks = Looks { first: 0, count: 1 };
-    let mut all = WallClock { kernels: Vec::new(), unmatched: Vec::new(), looks, steps_per_s: Vec::new() };
+    let mut all = WallClock {
+        kernels: Vec::new(),
+        unmatched: Vec::new(),
+        looks,
+        steps_per_s: Vec::new(),
+        is_partial: false,
+    };
     for path in of_base.iter().filter(|path| filter.takes(path)) {
         if of_head.contains(path) {
             all.kernels.push(Measured::new(path));
@@ -106,11 +124,15 @@ fn common_kernels([base, head]: [&Path; 2], suite: Suite, filter: &Filter) -> Re
 }
 
 /// Starts both, in a drawn order: the first to ask for memory gets other memory.
-fn start_both(binaries: [&Path; 2], suite: Suite, seed: u64) -> Result<[Server; 2], LabError> {
+fn start_both<'a>(
+    binaries: [&Path; 2],
+    Effort { suite, interrupt, .. }: Effort<'a>,
+    seed: u64,
+) -> Result<[Server<'a>; 2], LabError> {
     let mut servers = [None, None];
     for at in abba_order(2, 1, !seed).concat().into_iter().take(2) {
         // Names of one length: see `Places`.
-        servers[at] = Some(Server::start(binaries[at], ["base-copy", "head-copy"][at], suite)?);
+        servers[at] = Some(Server::start(binaries[at], ["base-copy", "head-copy"][at], suite, interrupt)?);
     }
     Ok(servers.map(|server| server.expect("an order of two names both")))
 }
@@ -126,7 +148,7 @@ impl Measured {
         }
     }
 
-    fn session(&mut self, servers: &mut [Server; 2], quartets: usize, seed: u64) -> Result<(), LabError> {
+    fn session(&mut self, servers: &mut [Server<'_>; 2], quartets: usize, seed: u64) -> Result<(), LabError> {
         let is_asked_alike = self.turns != 0;
         if !is_asked_alike {
             self.turns = turns_of_a_block(&mut servers[0], &self.path)?;
@@ -186,7 +208,7 @@ fn quartet([base, head]: &[Vec<f64>; 2]) -> Quartet {
 }
 
 /// Grows until a block is long enough; the second half of the growing warms the kernel.
-fn turns_of_a_block(server: &mut Server, path: &str) -> Result<usize, LabError> {
+fn turns_of_a_block(server: &mut Server<'_>, path: &str) -> Result<usize, LabError> {
     let mut turns = 1_usize;
     loop {
         let ns = server.time(path, turns)?.wall_ns.min(server.time(path, turns)?.wall_ns).max(1.0);
@@ -198,6 +220,14 @@ fn turns_of_a_block(server: &mut Server, path: &str) -> Result<usize, LabError> 
 }
 
 impl WallClock {
+    /// What an interrupt has left of it.
+    fn cut_short(mut self) -> WallClock {
+        let (measured, missing): (Vec<_>, Vec<_>) =
+            self.kernels.into_iter().partition(|kernel| !kernel.sessions.is_empty());
+        self.unmatched.extend(missing.iter().map(|kernel| format!("{} (not measured)", kernel.path)));
+        WallClock { kernels: measured, is_partial: true, ..self }
+    }
+
     pub(super) fn session_count(&self) -> usize {
         self.steps_per_s.len()
     }
@@ -208,8 +238,11 @@ impl WallClock {
         self.kernels.iter().flat_map(|kernel| kernel.rows(fences, self.looks)).collect()
     }
 
-    /// Head's rate in units of this machine's yardstick, a line a kernel.
+    /// Head's rate in units of this machine's yardstick, a line a kernel; none without a whole session.
     pub(super) fn score_notes(&self, seed: u64) -> Vec<String> {
+        if self.steps_per_s.is_empty() {
+            return Vec::new();
+        }
         let note = |kernel: &Measured| {
             let turns_per_s = |session: &Session| 1e9 * kernel.turns as f64 / session.head_ns();
             let rates: Vec<f64> = kernel.sessions.iter().map(turns_per_s).collect();

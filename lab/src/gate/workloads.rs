@@ -4,9 +4,8 @@
 //! noise of the machine; the kernels are the sharper instrument.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use schedlab_workloads::suites;
 
 use super::kernels::Report;
 use super::wall_clock::reference_rate;
+use crate::child::{self, Ended};
 use crate::error::file;
 use crate::{LabError, Notice};
 
@@ -55,15 +55,16 @@ struct Ran {
     steps_per_s: Vec<f64>,
 }
 
-/// Runs the workloads by both builds and judges them.
+/// Runs the workloads by both builds and judges them. An interrupt keeps the rounds that are whole.
 pub fn judge_workloads(
     [base, head]: &[PathBuf; 2],
     plan: &WorkloadPlan,
     fences: &Fences,
     report: &mut Report,
-    notice: Notice<'_>,
+    (notice, interrupt): (Notice<'_>, &AtomicBool),
 ) -> Result<(), LabError> {
-    let ran = run(base, head, plan)?;
+    let ran = run(base, head, plan, interrupt)?;
+    report.is_partial |= interrupt.load(Ordering::Relaxed);
     report.rows.extend(ran.rows(fences, plan.seed));
     report.notes.extend(ran.score_notes(plan.seed, notice));
     report.notes.push(format!(
@@ -75,21 +76,27 @@ pub fn judge_workloads(
     Ok(())
 }
 
-fn run(base: &Path, head: &Path, plan: &WorkloadPlan) -> Result<Ran, LabError> {
-    let one = |binary: &Path, repeat: u32| child(binary, plan, repeat);
-    // Once each, uncounted: pages of the binary come from disk the first time.
-    one(base, 1)?;
-    one(head, 1)?;
+fn run(base: &Path, head: &Path, plan: &WorkloadPlan, interrupt: &AtomicBool) -> Result<Ran, LabError> {
+    let one = |binary: &Path, repeat: u32| run_plan(binary, plan, repeat, interrupt);
     let mut ran = Ran::default();
+    // Once each, uncounted: pages of the binary come from disk the first time.
+    if one(base, 1)?.is_none() || one(head, 1)?.is_none() {
+        return Ok(ran);
+    }
     let started = Instant::now();
     for round in abba_order(2, plan.rounds, plan.seed) {
         if SAMPLES_MIN <= ran.steps_per_s.len() && Duration::from_secs(plan.seconds_max) < started.elapsed() {
             break;
         }
-        ran.steps_per_s.push(reference_rate());
-        for at in round {
-            for workload in &one([base, head][at], plan.repeat)?.workloads {
-                ran.workloads.entry(workload.name.clone()).or_default()[at].take(workload);
+        let steps_per_s = reference_rate();
+        let run = |at: usize| Ok(one([base, head][at], plan.repeat)?.map(|result| (at, result)));
+        // A round that was interrupted is not whole, and does not count.
+        let results = round.into_iter().map(run).collect::<Result<Option<Vec<_>>, LabError>>()?;
+        let Some(results) = results else { break };
+        ran.steps_per_s.push(steps_per_s);
+        for (at, result) in &results {
+            for workload in &result.workloads {
+                ran.workloads.entry(workload.name.clone()).or_default()[*at].take(workload);
             }
         }
     }
@@ -107,7 +114,12 @@ pub fn write_suite(work: &Path) -> Result<PathBuf, LabError> {
     Ok(config)
 }
 
-fn child(binary: &Path, plan: &WorkloadPlan, repeat: u32) -> Result<RunResult, LabError> {
+fn run_plan(
+    binary: &Path,
+    plan: &WorkloadPlan,
+    repeat: u32,
+    interrupt: &AtomicBool,
+) -> Result<Option<RunResult>, LabError> {
     let mut args = vec!["--threads", "1"];
     let repeat = repeat.to_string();
     args.extend(["--repeat", &repeat]);
@@ -116,30 +128,25 @@ fn child(binary: &Path, plan: &WorkloadPlan, repeat: u32) -> Result<RunResult, L
     }
     let config = plan.config.display().to_string();
     args.extend(["--config", &config]);
-    run_json(binary, &args)
+    run_json_unless(interrupt, binary, &args)
 }
 
-/// `BINARY run --json ARGS`, and what it measured.
-fn run_json(binary: &Path, args: &[&str]) -> Result<RunResult, LabError> {
-    let never = AtomicBool::new(false);
-    Ok(run_json_unless(&never, binary, args)?.expect("nobody interrupts it"))
-}
-
-/// The same; `None` when the flag was set before the run ended, which then is ended.
+/// `BINARY run --json ARGS`, and what it measured; `None` when the flag was set before the run ended, which
+/// then is ended.
 pub(crate) fn run_json_unless(
     interrupt: &AtomicBool,
     binary: &Path,
     args: &[&str],
 ) -> Result<Option<RunResult>, LabError> {
-    let child = Command::new(binary)
+    let mut command = Command::new(binary);
+    command
         .args(["run", "--json"])
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(file(binary, "cannot be started"))?;
-    let Some(output) = output_unless(interrupt, child)? else { return Ok(None) };
+        .stderr(Stdio::piped());
+    let child = child::start(command).map_err(file(binary, "cannot be started"))?;
+    let Ended::Alone(output) = child::wait(child, interrupt)? else { return Ok(None) };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(LabError::RunEnded { binary: binary.to_owned(), status: output.status, said });
@@ -147,46 +154,6 @@ pub(crate) fn run_json_unless(
     serde_json::from_slice(&output.stdout)
         .map(Some)
         .map_err(|source| LabError::NoResult { binary: binary.to_owned(), source })
-}
-
-/// What a process says; `None` when the flag was set before it ended.
-fn output_unless(interrupt: &AtomicBool, mut child: Child) -> Result<Option<Output>, LabError> {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        // Both at once: a process whose pipe is full waits for its reader.
-        let stdout = scope.spawn(|| read_all(stdout));
-        let stderr = scope.spawn(|| read_all(stderr));
-        let status = loop {
-            if interrupt.load(Ordering::Relaxed) {
-                // It may have ended meanwhile.
-                let _ = child.kill();
-                child.wait()?;
-                return Ok(None);
-            }
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            std::thread::sleep(CHILD_LOOK);
-        };
-        // Ctrl-C reaches both: that the process has ended by it is no error of its own.
-        if interrupt.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().unwrap_or_default());
-        Ok(Some(Output { status, stdout, stderr }))
-    })
-}
-
-/// Between two looks whether a process has ended: far below what a run takes.
-const CHILD_LOOK: Duration = Duration::from_millis(50);
-
-fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // What was read before an error is what there is to show.
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    bytes
 }
 
 impl Samples {

@@ -75,20 +75,22 @@ pub fn profile(
     let pods = session.sample(&sampler)?;
     let mut state = sampler.lock();
     let seconds = state.sampled.as_secs_f64();
-    let report = state.report.take().ok_or(LabError::NotSampled)?;
+    let is_interrupted = || interrupt.load(Ordering::Relaxed);
+    let nothing = |why| if is_interrupted() { LabError::Interrupted } else { why };
+    let report = state.report.take().ok_or_else(|| nothing(LabError::NotSampled))?;
     let stacks = stacks_of(&report);
     let samples: u64 = stacks.values().sum();
     if samples == 0 {
-        return Err(LabError::NoSample { seconds });
+        return Err(nothing(LabError::NoSample { seconds }));
     }
-    let allocations = if plan.with_allocations && !interrupt.load(Ordering::Relaxed) {
-        Some(session.count_allocations()?)
-    } else {
-        None
-    };
-    let drawing = Drawing { title: &workload.full_name, subtitle: None, unit: "samples" };
+    let allocations =
+        if plan.with_allocations && !is_interrupted() { session.count_allocations()? } else { None };
+    let partial = is_interrupted();
+    let subtitle = partial.then_some("partial: the profile was interrupted");
+    let drawing = Drawing { title: &workload.full_name, subtitle, unit: "samples" };
     let summary = ProfileSummary {
         workload: workload.full_name.clone(),
+        partial,
         samples,
         pods,
         seconds,
@@ -144,10 +146,14 @@ impl Session<'_> {
         Ok(outcome.collected.iter().map(|part| part.scheduled).sum())
     }
 
-    fn count_allocations(&self) -> Result<(Allocations, u64), LabError> {
+    /// Runs the workload once more; `None` when that is interrupted: they would not be those of the
+    /// measured part.
+    fn count_allocations(&self) -> Result<Option<(Allocations, u64)>, LabError> {
         let sampler = Sampler::new(self.workload, Look::Allocations)?;
         let pods = self.run_sampled(&sampler)?;
-        Ok((allocations::resolve(&alloc::take_counted()), pods))
+        let counted = alloc::take_counted();
+        let is_whole = !self.interrupt.load(Ordering::Relaxed);
+        Ok(is_whole.then(|| (allocations::resolve(&counted), pods)))
     }
 }
 

@@ -136,6 +136,9 @@ pub struct Point {
 pub struct ProfileSummary {
     /// The profiled workload.
     pub workload: String,
+    /// A signal ended it before it had been sampled for as long as was asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// Samples taken in all.
     pub samples: u64,
     /// Pods scheduled while sampling.

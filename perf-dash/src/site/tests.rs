@@ -19,6 +19,7 @@ fn records(count: usize) -> Vec<Record> {
             small.nodes = 10;
             let large = workload("Basic/5000Nodes", &[rate(&mut sampler)]);
             let profile = ProfileSummary {
+                partial: false,
                 workload: "Basic/10Nodes".to_owned(),
                 samples: 100,
                 pods: 1000,

@@ -6,10 +6,10 @@
 mod variant;
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use schedlab_lab::LabError;
 use schedlab_lab::ab::{AbPlan, AbSession, Variant};
 use schedlab_perf_dash::compare::Comparison;
 use schedlab_workloads::resolve::{SUPPORTED_OPCODES, runnable};
@@ -58,9 +58,10 @@ pub(crate) struct AbArgs {
 }
 
 pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
-    let variants = variants(args)?;
     let fences = args.fence.fences()?;
     let interrupt = signals::listen();
+    let variants = variants(args)?;
+    let mut failure = None;
     let mut session = AbSession::new(plan(args), variants);
     for selected in select::workloads(&args.select, Some(run::DEFAULT_LABELS))? {
         let workload = selected.workload?;
@@ -68,15 +69,15 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
             complain(&format!("schedlab: {} is skipped: {reason}", workload.full_name));
             continue;
         }
-        session.compare(&workload, fences.of(&workload.full_name), &interrupt)?;
-        if interrupt.load(Ordering::Relaxed) {
+        failure = session.compare(&workload, fences.of(&workload.full_name), interrupt).err();
+        if signals::is_interrupted() || failure.is_some() {
             break;
         }
     }
-    let is_cut_short = interrupt.load(Ordering::Relaxed);
-    if session.is_empty() && is_cut_short {
-        complain("schedlab: interrupted before anything was compared");
-        return Ok(Exit::Interrupted);
+    let is_interrupted = signals::is_interrupted();
+    let is_cut_short = is_interrupted || failure.is_some();
+    if is_cut_short && !session.has_samples() {
+        return Err(failure.filter(|_| !is_interrupted).unwrap_or(LabError::Interrupted).into());
     }
     if session.is_empty() {
         bail!("no workload could run; `schedlab list` with the same --suite or --config shows why");
@@ -86,7 +87,11 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
         comparisons = comparisons.into_iter().map(Comparison::cut_short).collect();
     }
     let exit = present(&comparisons, &args.output, "comparison")?;
-    Ok(if is_cut_short { Exit::Interrupted } else { exit })
+    match failure {
+        _ if is_interrupted => Ok(Exit::Interrupted),
+        Some(failure) => Err(failure.into()),
+        None => Ok(exit),
+    }
 }
 
 fn plan(args: &AbArgs) -> AbPlan {

@@ -10,6 +10,7 @@ use schedlab_lab::build::Build;
 use crate::args::RunArgs;
 use crate::commands::run;
 use crate::progress::notice;
+use crate::signals;
 
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "--variant", args_override_self = true, disable_help_flag = true)]
@@ -47,7 +48,7 @@ pub(super) fn of_revision(text: &str, all: &str, work: &Path) -> Result<Named> {
     let (revision, flags) = text.split_once(':').unwrap_or((text, ""));
     let words = split_words(&format!("{all} {flags}")).with_context(|| format!("--rev {text:?}"))?;
     let build = Build::of_revision(revision.trim(), work).with_context(|| format!("--rev {text:?}"))?;
-    let binary = build.schedlab(&notice)?;
+    let binary = build.schedlab(&notice, signals::flag())?;
     let flags = flags.trim().to_owned();
     let name = if flags.is_empty() { build.name } else { format!("{}: {flags}", build.name) };
     let program = Program::Built { binary, flags: words };

@@ -4,7 +4,6 @@ mod diff;
 mod show;
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -66,7 +65,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
         with_counters: args.counters,
         with_allocations: !args.skip_allocations,
     };
-    let found = schedlab_lab::profile::profile(&plan, &workload, &interrupt, &notice)?;
+    let found = schedlab_lab::profile::profile(&plan, &workload, interrupt, &notice)?;
     found.write_cpu(&out)?;
     show::cpu(&found.summary, args.frequency);
     if let Some((allocations, pods)) = &found.allocations {
@@ -77,7 +76,11 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<Exit> {
         show::counters(counted, found.summary.pods);
     }
     show::files(&out, found.allocations.is_some());
-    Ok(if interrupt.load(Ordering::Relaxed) { Exit::Interrupted } else { Exit::Fine })
+    if found.summary.partial {
+        show::partial();
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Fine)
 }
 
 fn the_workload(args: &ProfileArgs) -> Result<ResolvedWorkload> {

@@ -57,6 +57,11 @@ pub(super) fn cpu(summary: &ProfileSummary, frequency: i32) {
     }
 }
 
+/// Said at the end of a profile that a signal cut short.
+pub(super) fn partial() {
+    say("\nPARTIAL: the profile was interrupted; it covers what was sampled until then.");
+}
+
 /// A warning with what to do, when there are too few samples to carry shares.
 fn too_few(summary: &ProfileSummary, frequency: i32) -> Option<String> {
     let times = samples_missing(summary.samples)?;
@@ -151,6 +156,7 @@ mod tests {
 
     fn summary(samples: u64, seconds: f64) -> ProfileSummary {
         ProfileSummary {
+            partial: false,
             workload: "T/W".to_owned(),
             samples,
             pods: 1,

@@ -14,17 +14,19 @@ use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
 use schedlab_perf_dash::history::{self, FILE_NAME};
 use schedlab_perf_dash::site::{self, Audience};
 
 use super::ab::split_words;
 use super::site::SiteArgs;
-use crate::Exit;
 use crate::http::{Body, Request, Server, Stopper};
-use crate::progress::{complain, say};
+use crate::progress::{self, complain, say};
+use crate::{Exit, signals};
 
 use events::Readers;
 
@@ -70,6 +72,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
     make_site(&args.site)?;
     let _run = run_words.map(|words| Started::run(&words, &args.site.history)).transpose()?;
     say(&format!("Serving on http://{} (Ctrl-C ends it)", server.address()));
+    if progress::lost().is_some() {
+        bail!("nobody can be told where it serves");
+    }
     let site = Site {
         args: args.site.clone(),
         shown: Mutex::new(shown),
@@ -77,8 +82,15 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
         requests_left: Mutex::new(args.requests),
         stopper: server.stopper(),
     };
+    let stopper = server.stopper();
+    let interrupt = signals::listen();
+    let watch = move || {
+        signals::sleep(Duration::MAX, interrupt);
+        stopper.stop();
+    };
+    std::thread::Builder::new().name("stopper".to_owned()).spawn(watch).context("no thread is to be had")?;
     server.run(move |request| site.take(request));
-    Ok(Exit::Fine)
+    Ok(if signals::is_interrupted() { Exit::Interrupted } else { Exit::Fine })
 }
 
 /// What answers requests, each on a thread of its own.
@@ -146,8 +158,12 @@ fn make_site(args: &SiteArgs) -> Result<()> {
     Ok(())
 }
 
-/// A run that was started for the pages; it ends with the server.
+/// A run that was started for the pages. It ends with the server, as a signal ends a run: what it has
+/// measured is kept.
 struct Started(Child);
+
+/// Beyond the two seconds within which a run ends.
+const RUN_ENDS_WITHIN: Duration = Duration::from_millis(2500);
 
 impl Started {
     fn run(words: &[String], history: &Path) -> Result<Started> {
@@ -167,6 +183,15 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
+        if let Some(process) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw)
+            && matches!(self.0.try_wait(), Ok(None))
+        {
+            let _ = kill_process(process, Signal::TERM);
+        }
+        let begun = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) && begun.elapsed() < RUN_ENDS_WITHIN {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

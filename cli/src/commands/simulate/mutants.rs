@@ -9,10 +9,10 @@ use schedlab_simulator::faults::Profile;
 use schedlab_simulator::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
 use serde_json::json;
 
-use super::{SimulateArgs, events_text, picked_by, shrink_failure, thread_count};
-use crate::Exit;
+use super::{SimulateArgs, events_text, partial_text, picked_by, shrink_failure, thread_count};
 use crate::progress::{complain, say};
 use crate::table::{Align, render};
+use crate::{Exit, signals};
 
 /// How long a mutant is looked for.
 const LOOK_FOR_NS: u64 = 60_000_000_000;
@@ -35,8 +35,12 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
     let mut finds = Vec::new();
     let mut missed = Vec::new();
     for mutant in Mutant::ALL {
+        if signals::is_interrupted() {
+            break;
+        }
         match look_for(mutant, profile.or_else(|| where_to_look(mutant)), thread_count(args)) {
             Some(find) => finds.push(find),
+            None if signals::is_interrupted() => break,
             None => missed.push(mutant),
         }
         complain(&format!(
@@ -44,16 +48,27 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
             if missed.last() == Some(&mutant) { "not found" } else { "found" }
         ));
     }
+    let is_partial = signals::is_interrupted();
     if args.json {
-        say(&serde_json::to_string_pretty(&document(&finds, &missed))?);
+        let mut document = document(&finds, &missed);
+        document["partial"] = is_partial.into();
+        say(&serde_json::to_string_pretty(&document)?);
     } else {
         say(&table(&finds));
         say(&format!("{} of {} mutants found", finds.len(), Mutant::ALL.len()));
         missed
             .iter()
             .for_each(|mutant| say(&format!("not found within 60 s: {mutant:?} ({})", mutant.threads())));
+        if is_partial {
+            let looked_for = (finds.len() + missed.len()) as u64;
+            say(&partial_text(looked_for, Mutant::ALL.len() as u64, "mutants"));
+        }
     }
-    Ok(if missed.is_empty() { Exit::Fine } else { Exit::CheckFailed })
+    Ok(match missed.is_empty() {
+        _ if is_partial => Exit::Interrupted,
+        true => Exit::Fine,
+        false => Exit::CheckFailed,
+    })
 }
 
 /// The profile that is about what a mutant gets wrong, where the mix meets it too rarely: once in 200,000
@@ -72,10 +87,11 @@ fn look_for(mutant: Mutant, profile: Option<Profile>, threads: usize) -> Option<
     let begun_ns = monotonic_ns();
     let mut best: Option<Find> = None;
     let mut seeds = SEEDS;
-    while monotonic_ns() - begun_ns < LOOK_FOR_NS {
+    while monotonic_ns() - begun_ns < LOOK_FOR_NS && !signals::is_interrupted() {
         let plan = SeedPlan { seeds: seeds.clone(), profile, threads, mutants: Mutants::of(mutant) };
         let summary = run_seeds(&plan, &|_| {
-            if monotonic_ns() - begun_ns < LOOK_FOR_NS { Go::On } else { Go::Stop }
+            let has_time = monotonic_ns() - begun_ns < LOOK_FOR_NS && !signals::is_interrupted();
+            if has_time { Go::On } else { Go::Stop }
         });
         let Some(failure) = summary.failure else { break };
         seeds.start = failure.seed + 1;

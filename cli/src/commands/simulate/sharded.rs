@@ -15,13 +15,14 @@ use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 
 use super::{SimulateArgs, replay_command, shrink_failure, thread_count};
-use crate::Exit;
 use crate::progress::{complain, say};
 use crate::shards::{Shard, UnitLog, Units, identity};
+use crate::{Exit, signals};
 
 /// Seeds of a line: a fraction of a second.
 const BATCH_SEEDS: u64 = 64;
 const RESULT: &str = "result.json";
+const FORMAT: &str = "schedlab-simulate-seeds/v1";
 
 /// What seeds came to.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ struct Shrunk {
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,
+    /// Said when it is so only: a whole result has the same bytes wherever it was put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial: Option<bool>,
     #[serde(flatten)]
     sums: &'a Sums,
 }
@@ -71,6 +75,12 @@ impl Sums {
             found.shrunk = Some(Shrunk::of(plan, failure));
         }
         Sums { failures: found, ..Sums::counted(&summary) }
+    }
+
+    fn together(units: &Units) -> Result<Sums> {
+        let mut sums = Sums::default();
+        units.bodies::<Sums>()?.into_iter().for_each(|batch| sums.add(batch));
+        Ok(sums)
     }
 
     fn counted(summary: &Summary) -> Sums {
@@ -170,17 +180,29 @@ pub(super) fn simulate(
     if log.done() > 0 {
         complain(&format!("schedlab: {} batches were done before; goes on behind them", log.done()));
     }
-    let left = log.left();
-    let bar = bar(left.len() as u64);
-    for batch in left {
+    let bar = bar(log.left_count());
+    let mut from = 0;
+    while let Some(batch) = log.next_left(from) {
+        from = batch + 1;
+        if signals::is_interrupted() {
+            break;
+        }
         let start = seeds.start + batch * BATCH_SEEDS;
         let end = start.saturating_add(BATCH_SEEDS).min(seeds.end);
         let plan =
             SeedPlan { seeds: start..end, profile, threads: thread_count(args), mutants: Mutants::default() };
-        log.push(batch, &Sums::of(&plan))?;
+        let sums = Sums::of(&plan);
+        // A failure that a signal kept from being shrunk has other bytes; the batch is run again.
+        if signals::is_interrupted() && !sums.failures.is_empty() {
+            break;
+        }
+        log.push(batch, &sums)?;
         bar.inc(1);
     }
     bar.finish_and_clear();
+    if 0 < log.left_count() {
+        return say_partial(args, &log);
+    }
     let (dir, units) = log.finish()?;
     let (sums, document) = write_result(&dir, &units)?;
     if args.json {
@@ -189,6 +211,25 @@ pub(super) fn simulate(
         sums.say(&dir);
     }
     Ok(sums.exit())
+}
+
+/// What a signal has left: the batches that are done are kept, and the same command goes on behind them.
+fn say_partial(args: &SimulateArgs, log: &UnitLog) -> Result<Exit> {
+    let sums = Sums::together(log.units())?;
+    let done = log.done();
+    let wanted = done + log.left_count();
+    if args.json {
+        let document = Document { format: FORMAT, partial: Some(true), sums: &sums };
+        say(&serde_json::to_string_pretty(&document).context("could not write the result as JSON")?);
+    } else {
+        say(&sums.text());
+        say(&super::partial_text(done, wanted, "batches"));
+    }
+    complain(&format!(
+        "schedlab: {done} of {wanted} batches are kept in {}; the same command goes on behind them",
+        log.dir().display()
+    ));
+    Ok(Exit::Interrupted)
 }
 
 fn bar(batch_count: u64) -> ProgressBar {
@@ -207,9 +248,8 @@ pub(crate) fn merged(out: &Path, units: &Units) -> Result<Exit> {
 }
 
 fn write_result(dir: &Path, units: &Units) -> Result<(Sums, String)> {
-    let mut sums = Sums::default();
-    units.bodies::<Sums>()?.into_iter().for_each(|batch| sums.add(batch));
-    let document = Document { format: "schedlab-simulate-seeds/v1", sums: &sums };
+    let sums = Sums::together(units)?;
+    let document = Document { format: FORMAT, partial: None, sums: &sums };
     let mut text = serde_json::to_string_pretty(&document).context("could not write the result as JSON")?;
     text.push('\n');
     write_atomic(&dir.join(RESULT), text.as_bytes())?;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use indicatif::HumanCount;
 use schedlab_simulator::soak::{Soak, SoakMemory};
 
-use crate::Exit;
 use crate::progress::say;
+use crate::{Exit, signals};
 
 const CHECKPOINTS: u64 = 10;
 /// Growth from the middle of the soak to its end that is no growth: tables double now and then.
@@ -23,6 +23,11 @@ pub(super) fn soak(events: u64) -> Result<Exit> {
         while soak.events() < events * checkpoint / CHECKPOINTS {
             soak.wave()?;
             peak = peak.max(total(soak.memory()));
+            if signals::is_interrupted() {
+                say(&line(&soak));
+                say(&super::partial_text(soak.events(), events, "events"));
+                return Ok(Exit::Interrupted);
+            }
         }
         peaks.push(peak);
         say(&line(&soak));
