@@ -87,12 +87,14 @@ pub enum Mutant {
     /// KEP-1923, its first design: the fresh cycle after a missed nomination draws among equally good nodes
     /// although the victims on the missed one are on their way out; preemptors move for ever.
     MissMovesNomination,
+    /// #141953: no pod is woken when the labels of a namespace change that its terms select by.
+    NamespaceUnheard,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 33] = [
+    pub const ALL: [Mutant; 34] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
         Mutant::HeldBackForEver,
@@ -126,6 +128,7 @@ impl Mutant {
         Mutant::NominationClearedAnyway,
         Mutant::EqualsTakeRoom,
         Mutant::MissMovesNomination,
+        Mutant::NamespaceUnheard,
     ];
 
     /// The threads that tell of the fault, or where upstream has it.
@@ -165,6 +168,7 @@ impl Mutant {
             Mutant::NominationClearedAnyway => "KEP-5278",
             Mutant::EqualsTakeRoom => "KEP-1923",
             Mutant::MissMovesNomination => "KEP-1923, Design Details 2",
+            Mutant::NamespaceUnheard => "#141953",
         }
     }
 }
@@ -211,7 +215,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::MissMovesNomination as usize + 1);
+        assert_eq!(all.len(), Mutant::NamespaceUnheard as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

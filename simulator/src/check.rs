@@ -31,6 +31,9 @@ impl Simulation<'_> {
         view.clear();
         let actor = &self.actors[at];
         view.nodes.extend_from_slice(&actor.carried.nodes);
+        if self.scenario.has_second_namespace() {
+            view.labelled = actor.seen.labelled_namespaces();
+        }
         let world = actor.scheduler().world();
         let pods = world.pods();
         for row in actor.seen.pods.values().filter(|row| row.uid != but && !row.phase.is_finished()) {

@@ -29,11 +29,13 @@ pub enum Profile {
     /// Pods of high priority wait for victims that take their time, with `nominatedNodeMiss: requeue`. In no
     /// storm, either.
     Victims,
+    /// A namespace gets a label and loses it, and affinity terms select namespaces by it. In no storm, either.
+    Namespaces,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 10] = [
+    pub const ALL: [Profile; 11] = [
         Profile::None,
         Profile::Api,
         Profile::Watch,
@@ -44,6 +46,7 @@ impl Profile {
         Profile::Domains,
         Profile::Nominations,
         Profile::Victims,
+        Profile::Namespaces,
     ];
 
     /// Its name on the command line.
@@ -60,6 +63,7 @@ impl Profile {
             Profile::Domains => "domains",
             Profile::Nominations => "nominations",
             Profile::Victims => "victims",
+            Profile::Namespaces => "namespaces",
         }
     }
 

@@ -8,7 +8,7 @@ use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
 
 use super::faults::{CallFault, CallKind, Fault, Profile, Stream};
 use super::scenario::{Action, Event, NodeNumber, PodHandle, Scenario, Setup};
-use super::shape::{Domain, Hold, NodeShape, PodShape, PreBindWork};
+use super::shape::{Domain, Hold, NodeShape, PodShape, PreBindWork, TermScope};
 use schedlab_cluster::latency::{Latency, RateLimit};
 
 /// A stream of choices.
@@ -92,6 +92,12 @@ impl Features {
                 Features { nominations: true, passes: true, pre_bind: self.pre_bind || self.permit, ..self }
             }
             Profile::Victims => Features { priorities: true, lingers: true, ..self },
+            Profile::Namespaces => Features {
+                avoids: self.avoids || !self.joins,
+                // A budget is of the first namespace, and protects nobody in the second.
+                budgets: false,
+                ..self
+            },
             _ => self,
         }
     }
@@ -112,6 +118,9 @@ pub fn generate(seed: u64, profile: Profile) -> Scenario {
     if profile == Profile::Victims {
         await_victims(&mut setup, &mut shapes);
     }
+    if profile == Profile::Namespaces {
+        spread_over_namespaces(&mut shapes);
+    }
     let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
     Scenario { seed, profile, setup, shapes, script }
 }
@@ -126,6 +135,14 @@ fn await_victims(setup: &mut Setup, shapes: &mut [PodShape]) {
         shape.lingers |= is_victim;
         shape.never_preempts &= is_victim;
         shape.cpu_milli = shape.cpu_milli.max(500);
+    }
+}
+
+/// Every other shape is in the second namespace, and most terms are about labelled namespaces.
+fn spread_over_namespaces(shapes: &mut [PodShape]) {
+    for (at, shape) in shapes.iter_mut().enumerate() {
+        shape.namespace = u8::from(at % 2 == 1);
+        shape.term_scope = if at % 4 == 3 { TermScope::Own } else { TermScope::Labelled };
     }
 }
 
@@ -208,6 +225,8 @@ fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape
             .then(|| (if choices.chance(50) { app } else { choices.range(0, 3) as u8 }, domain(choices))),
         spreads: (features.spreads && choices.chance(50))
             .then(|| (choices.range(1, 2) as u8, domain(choices))),
+        term_scope: TermScope::Own,
+        namespace: 0,
         port: (features.ports && choices.chance(50)).then(|| choices.pick(&[80, 443])),
         lingers: features.lingers && choices.chance(60),
         hold: match choices.below(4) {
@@ -393,6 +412,14 @@ impl<'a> Writer<'a> {
     fn trouble(&mut self) -> Option<Action> {
         match self.profile {
             Profile::Domains => return self.leave_domain(),
+            Profile::Namespaces => {
+                return match self.choices.below(10) {
+                    0..=6 => Some(Action::LabelNamespace(self.choices.chance(50))),
+                    7 => Some(Action::Fail(self.watch_fault())),
+                    8 => self.lose(),
+                    _ => Some(Action::Fail(Fault::Restart { scheduler: 0 })),
+                };
+            }
             // Somebody has to be evicted before others wait for it.
             Profile::Victims => return self.recent_pod().map(Action::Activate),
             Profile::Nominations => {

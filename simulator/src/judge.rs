@@ -1,7 +1,7 @@
 //! Whether a pod may go to a node, in a few plain rules over shapes. It shares no code with the
 //! engine: what both say is compared at every decision.
 
-use super::shape::{Domain, NodeShape, PodShape};
+use super::shape::{Domain, NAMESPACE_COUNT, NodeShape, PodShape, TermScope};
 
 /// A pod that is on a node.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +31,13 @@ pub(super) struct View {
     /// By number.
     pub(super) nodes: Vec<Option<NodeShape>>,
     pub(super) placed: Vec<Placed>,
+    /// Namespaces that have the label.
+    pub(super) labelled: [bool; NAMESPACE_COUNT],
 }
 
 impl View {
     pub(super) fn clear(&mut self) {
+        self.labelled = [false; NAMESPACE_COUNT];
         self.nodes.clear();
         self.placed.clear();
     }
@@ -82,7 +85,7 @@ impl View {
     pub(super) fn helps(&self, pod: &PodShape, number: u8, stays: &impl Fn(&Placed) -> bool) -> bool {
         let placed =
             self.placed.iter().filter(|other| other.node != number || stays(other)).copied().collect();
-        let others = View { nodes: self.nodes.clone(), placed };
+        let others = View { nodes: self.nodes.clone(), placed, labelled: self.labelled };
         others.broken_rule(pod, number).is_none()
     }
 
@@ -102,6 +105,15 @@ impl View {
             && self.placed.iter().any(|other| other.node == number && other.shape.port == pod.port)
     }
 
+    /// Whether terms of `owner` about this app are about a pod.
+    fn selects(&self, owner: &PodShape, app: u8, pod: &PodShape) -> bool {
+        let is_in_scope = match owner.term_scope {
+            TermScope::Own => pod.namespace == owner.namespace,
+            TermScope::Labelled => self.labelled[usize::from(pod.namespace)],
+        };
+        is_in_scope && pod.app == app
+    }
+
     /// Somebody is too near: one that the pod avoids, or one that avoids the pod.
     fn is_avoided(&self, pod: &PodShape, number: u8) -> bool {
         let near = |other: &Placed, by: Domain| {
@@ -109,8 +121,12 @@ impl View {
             here.is_some() && self.domain(other.node, by) == here
         };
         self.placed.iter().any(|other| {
-            let avoided = pod.avoids.is_some_and(|(app, by)| other.shape.app == app && near(other, by));
-            let avoids = other.shape.avoids.is_some_and(|(app, by)| pod.app == app && near(other, by));
+            let avoided =
+                pod.avoids.is_some_and(|(app, by)| self.selects(pod, app, &other.shape) && near(other, by));
+            let avoids = other
+                .shape
+                .avoids
+                .is_some_and(|(app, by)| self.selects(&other.shape, app, pod) && near(other, by));
             avoided || avoids
         })
     }
@@ -118,14 +134,14 @@ impl View {
     fn is_joined(&self, pod: &PodShape, number: u8) -> bool {
         let Some((app, by)) = pod.joins else { return true };
         let Some(here) = self.domain(number, by) else { return false };
-        let mut matching = self.placed.iter().filter(|other| other.shape.app == app);
+        let mut matching = self.placed.iter().filter(|other| self.selects(pod, app, &other.shape));
         let mut domains = matching.clone().filter_map(|other| self.domain(other.node, by));
         if domains.any(|there| there == here) {
             return true;
         }
         // The first of a group that wants to be together may go anywhere.
         let nobody = !matching.any(|other| self.domain(other.node, by).is_some());
-        nobody && pod.app == app
+        nobody && self.selects(pod, app, pod)
     }
 
     fn is_spread(&self, pod: &PodShape, number: u8) -> bool {
@@ -141,7 +157,11 @@ impl View {
                 counts[usize::from(domain)].get_or_insert(0u32);
             }
         }
-        for other in self.placed.iter().filter(|other| other.shape.app == pod.app && !other.is_leaving) {
+        let is_counted = |other: &&Placed| {
+            let is_alike = other.shape.app == pod.app && other.shape.namespace == pod.namespace;
+            is_alike && !other.is_leaving
+        };
+        for other in self.placed.iter().filter(is_counted) {
             let counts_here = numbers.clone().any(|number| number == other.node);
             if let Some(domain) = self.domain(other.node, by).filter(|_| counts_here)
                 && let Some(count) = &mut counts[usize::from(domain)]
@@ -166,7 +186,7 @@ mod tests {
             NodeShape { cpu_milli: 1000, memory_mi: 64, pods: 5, zone: Some(0), ..NodeShape::default() };
         let keeps_away = PodShape { app: 2, avoids: Some((1, Domain::Zone)), ..PodShape::default() };
         let placed = vec![Placed { shape: keeps_away, node: 0, is_leaving: false }];
-        let view = View { nodes: vec![Some(node), Some(node)], placed };
+        let view = View { nodes: vec![Some(node), Some(node)], placed, ..View::default() };
         let pod = PodShape { app: 1, priority: 5, ..PodShape::default() };
         let stays = |other: &Placed| other.shape.priority >= pod.priority;
         assert_eq!(view.broken_rule(&pod, 1), Some(Rule::AntiAffinity));

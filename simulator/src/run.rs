@@ -157,6 +157,7 @@ impl<'s> Simulation<'s> {
     }
 
     fn run(mut self) -> (Outcome, Vec<String>) {
+        self.create_namespaces();
         self.publish();
         self.schedule_script();
         while self.violation.is_none() {

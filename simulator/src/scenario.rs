@@ -68,6 +68,8 @@ pub enum Action {
     Protect(u8),
     /// The budget of an app is gone.
     Unprotect(u8),
+    /// The second namespace has its label, or no longer has it.
+    LabelNamespace(bool),
     /// Something goes wrong.
     Fail(Fault),
     /// Everybody waits until nothing moves any more; then the whole state is checked.
@@ -147,6 +149,8 @@ impl fmt::Display for Action {
             Action::BindElsewhere(pod, node) => write!(f, "somebody else binds {pod} to {node}"),
             Action::Protect(app) => write!(f, "a budget protects app a{app}"),
             Action::Unprotect(app) => write!(f, "the budget of app a{app} is deleted"),
+            Action::LabelNamespace(true) => write!(f, "label the second namespace"),
+            Action::LabelNamespace(false) => write!(f, "remove the label of the second namespace"),
             Action::Fail(fault) => write!(f, "{fault}"),
             Action::Settle => write!(f, "wait until nothing moves"),
         }
@@ -154,6 +158,11 @@ impl fmt::Display for Action {
 }
 
 impl Scenario {
+    /// Whether there is a second namespace.
+    pub(super) fn has_second_namespace(&self) -> bool {
+        self.shapes.iter().any(|shape| shape.namespace == 1)
+    }
+
     /// The scenario as text: the setup, the shapes in use, and the script.
     #[must_use]
     pub fn text(&self) -> String {

@@ -9,8 +9,13 @@ use super::faults::{Counted, Fault};
 use super::item::Item;
 use super::run::Simulation;
 use super::scenario::{Action, Event, NodeNumber, PodHandle};
+<<<<<<< HEAD:simulator/src/script.rs
 use super::shape::{Hold, NodeShape, PodShape};
 use schedlab_cluster::api::{
+=======
+use super::shape::{Hold, NodeShape, PodShape, namespace_name, second_namespace};
+use crate::api::{
+>>>>>>> 2597e85 (simulate: a second namespace, whose label comes and goes):cluster/src/simulate/script.rs
     Api, Binding, Nomination, Object, ObjectKey, PodFlags, PodPhase, PodRow, PodStatusPatch, SpecId,
 };
 
@@ -53,6 +58,11 @@ impl Simulation<'_> {
             Action::BindElsewhere(pod, node) => self.bind_elsewhere(pod, node),
             Action::Protect(app) => self.protect(app),
             Action::Unprotect(app) => self.unprotect(app),
+            Action::LabelNamespace(is_labelled) => {
+                if self.scenario.has_second_namespace() {
+                    self.api.update(object(second_namespace(is_labelled))).expect("the namespace exists");
+                }
+            }
             Action::Fail(fault) => self.go_wrong(fault),
             Action::Settle => {}
         }
@@ -134,12 +144,20 @@ impl Simulation<'_> {
         true
     }
 
+    /// Makes the second namespace, if a pod will be in it.
+    pub(super) fn create_namespaces(&self) {
+        if self.scenario.has_second_namespace() {
+            self.api.create(object(second_namespace(false))).expect("a new store has no such namespace");
+        }
+    }
+
     fn create_pod(&mut self, number: u32, shape: u8) {
         let at = usize::from(shape);
         if self.templates[at].is_none() {
             let pod = object(self.scenario.shapes[at].object(&format!("s{shape}-")));
             let pod = *pod.into_pod().expect("a shape is a pod");
-            let template = self.api.pod_template(pod, "default").expect("a shape is a valid pod");
+            let namespace = namespace_name(self.scenario.shapes[at].namespace);
+            let template = self.api.pod_template(pod, namespace).expect("a shape is a valid pod");
             self.know_spec(template.spec, shape);
             self.templates[at] = Some(template);
         }
@@ -164,7 +182,8 @@ impl Simulation<'_> {
         self.api.end_pod(row.uid);
         let value = self.scenario.shapes[usize::from(shape)].object(&name);
         let made = object(value).into_pod().expect("a shape is a pod");
-        let template = self.api.pod_template(*made, "default").expect("a shape is a valid pod");
+        let namespace = namespace_name(self.scenario.shapes[usize::from(shape)].namespace);
+        let template = self.api.pod_template(*made, namespace).expect("a shape is a valid pod");
         self.know_spec(template.spec, shape);
         let created = self.api.create_pods(&template, 1).expect("the name is free");
         self.handles.insert(pod.0, created.first);

@@ -11,6 +11,8 @@ const APP: &str = "app";
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// The label of a node's name.
 const HOST: &str = "kubernetes.io/hostname";
+/// The label of a namespace that terms with a `namespaceSelector` select.
+const TEAM: &str = "team";
 /// The one taint there is.
 const TAINT: &str = "example.com/taint";
 /// The gate in `spec.schedulingGates`.
@@ -37,6 +39,16 @@ impl Domain {
             Domain::Zone => ZONE,
         }
     }
+}
+
+/// Which namespaces a pod's affinity terms are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TermScope {
+    /// The pod's own.
+    #[default]
+    Own,
+    /// Those that have the label, by `namespaceSelector`.
+    Labelled,
 }
 
 /// What holds a pod back before the queue.
@@ -86,6 +98,10 @@ pub struct PodShape {
     pub avoids: Option<(u8, Domain)>,
     /// Required affinity to this app.
     pub joins: Option<(u8, Domain)>,
+    /// Which pods those two are about.
+    pub term_scope: TermScope,
+    /// The number of its namespace: see [`namespace_name`].
+    pub namespace: u8,
     /// Hard spreading of its own app: the largest skew.
     pub spreads: Option<(u8, Domain)>,
     /// A host port.
@@ -131,7 +147,8 @@ impl PodShape {
         if self.hold == Hold::Claim {
             labels[CLAIM_LABEL] = json!("claim");
         }
-        let mut metadata = json!({ key: name, "namespace": "default", "labels": labels });
+        let mut metadata =
+            json!({ key: name, "namespace": namespace_name(self.namespace), "labels": labels });
         if self.lingers {
             metadata["finalizers"] = json!(["example.com/lingers"]);
         }
@@ -159,8 +176,12 @@ impl PodShape {
             spec["schedulingGates"] = json!([{ "name": GATE }]);
         }
         let term = |(app, domain): (u8, Domain)| {
-            json!({ "requiredDuringSchedulingIgnoredDuringExecution": [{
-                "topologyKey": domain.label(), "labelSelector": { "matchLabels": { APP: format!("a{app}") } } }] })
+            let mut term = json!({ "topologyKey": domain.label(),
+                "labelSelector": { "matchLabels": { APP: format!("a{app}") } } });
+            if self.term_scope == TermScope::Labelled {
+                term["namespaceSelector"] = json!({ "matchLabels": { TEAM: "blue" } });
+            }
+            json!({ "requiredDuringSchedulingIgnoredDuringExecution": [term] })
         };
         if let Some(avoids) = self.avoids {
             spec["affinity"]["podAntiAffinity"] = term(avoids);
@@ -175,6 +196,30 @@ impl PodShape {
         }
         spec
     }
+}
+
+/// Namespaces of a scenario. The first is there from the beginning and has no labels; the second is there
+/// if a pod is in it, and its label comes and goes.
+pub(super) const NAMESPACE_COUNT: usize = 2;
+
+/// The name of a namespace by its number.
+#[must_use]
+pub(super) fn namespace_name(number: u8) -> &'static str {
+    if number == 0 { "default" } else { "second" }
+}
+
+/// The second namespace as an API object.
+#[must_use]
+pub(super) fn second_namespace(is_labelled: bool) -> Value {
+    let labels = if is_labelled { json!({ TEAM: "blue" }) } else { json!({}) };
+    json!({ "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": namespace_name(1), "labels": labels } })
+}
+
+/// Whether labels of a namespace are those that `namespaceSelector`s select.
+#[must_use]
+pub(super) fn is_of_team(labels: &std::collections::BTreeMap<String, String>) -> bool {
+    labels.get(TEAM).is_some_and(|team| team == "blue")
 }
 
 /// The name of a scheduler by its number.
@@ -267,6 +312,8 @@ impl fmt::Display for PodShape {
             (self.pre_bind == PreBindWork::Wait, "PreBind waits"),
             (self.pre_bind == PreBindWork::Refuse, "PreBind refuses once"),
             (self.scheduler == 1, "of the second scheduler"),
+            (self.namespace == 1, "in the second namespace"),
+            (self.term_scope == TermScope::Labelled, "terms about labelled namespaces"),
         ];
         for (_, text) in facts.into_iter().filter(|(holds, _)| *holds) {
             write!(f, ", {text}")?;

@@ -6,7 +6,12 @@ use std::sync::Arc;
 
 use super::faults::Stream;
 use super::rows::PodRows;
+<<<<<<< HEAD:simulator/src/truth.rs
 use schedlab_cluster::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
+=======
+use super::shape::{NAMESPACE_COUNT, is_of_team, namespace_name};
+use crate::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
+>>>>>>> 2597e85 (simulate: a second namespace, whose label comes and goes):cluster/src/simulate/truth.rs
 
 /// Kind, namespace and name.
 type OtherKey = (String, String, String);
@@ -94,6 +99,15 @@ impl Objects {
         for stream in [Stream::Others, Stream::Nodes, Stream::Pods] {
             self.relist(&nothing, stream, into);
         }
+    }
+
+    /// Whether each namespace has the label that terms select namespaces by.
+    pub(super) fn labelled_namespaces(&self) -> [bool; NAMESPACE_COUNT] {
+        std::array::from_fn(|number| {
+            let name = namespace_name(u8::try_from(number).unwrap_or(u8::MAX)).to_owned();
+            let known = self.others.get(&("Namespace".to_owned(), String::new(), name));
+            known.and_then(|object| object.metadata.labels.as_ref()).is_some_and(is_of_team)
+        })
     }
 
     /// How many versions of objects differ from another's.

@@ -54,7 +54,8 @@ pub(crate) struct SimulateArgs {
     /// One seed, to replay what failed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations, victims
+    /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations, victims,
+    /// namespaces
     /// [default: another of the first seven with every seed]
     #[arg(long, value_name = "PROFILE")]
     faults: Option<String>,

@@ -101,7 +101,9 @@ impl Scheduler {
     /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
     /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
     fn on_namespace_change(&mut self, name: &str, action: Action) {
-        if self.settings.known_gaps == KnownGaps::Mended {
+        let is_heard = self.settings.known_gaps == KnownGaps::Mended
+            && !self.settings.mutants.has(Mutant::NamespaceUnheard);
+        if is_heard {
             let object = NamedObject { kind: ObjectKind::Namespace, namespace: "", name };
             self.raise(object, action, StorageNews::Anything);
         }

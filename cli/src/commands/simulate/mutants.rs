@@ -78,6 +78,7 @@ fn where_to_look(mutant: Mutant) -> Option<Profile> {
         Mutant::DomainLeftUnheard => Some(Profile::Domains),
         Mutant::OwnWriteUnseen => Some(Profile::Nominations),
         Mutant::MissMovesNomination => Some(Profile::Victims),
+        Mutant::NamespaceUnheard => Some(Profile::Namespaces),
         _ => None,
     }
 }
