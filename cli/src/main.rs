@@ -92,8 +92,40 @@ fn run(cli: Cli) -> u8 {
             signals::exit_code()
         }
         Err(error) => {
-            progress::complain(&format!("schedlab: {error:#}"));
+            progress::complain(&format!("schedlab: {}", told_once(&error)));
             COULD_NOT_RUN
         }
+    }
+}
+
+/// What went wrong and why, without a cause whose text is part of what was said before it.
+fn told_once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said {
+        said if said.is_empty() => cause,
+        said if said.contains(&cause) => said,
+        said => format!("{said}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn cause_that_an_error_says_itself_is_told_once() {
+        let refused = anyhow!("memory must be greater than or equal to 0");
+        let error = refused
+            .context("c.yaml: Pod web: memory must be greater than or equal to 0")
+            .context("--cluster");
+        assert_eq!(
+            told_once(&error),
+            "--cluster: c.yaml: Pod web: memory must be greater than or equal to 0"
+        );
+        assert_eq!(
+            told_once(&anyhow!("disk full").context("out: cannot write")),
+            "out: cannot write: disk full"
+        );
     }
 }

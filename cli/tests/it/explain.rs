@@ -55,6 +55,34 @@ fn a_pending_pod_is_explained_node_by_node() {
 }
 
 #[test]
+fn manifest_in_flow_style_is_read_as_kubectl_reads_it() {
+    let folder = folder();
+    folder.file(
+        "pod.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}]}}",
+    );
+    let args = ["explain", "--cluster", "cluster.yaml", "--pod-file", "pod.yaml"];
+    schedlab_in(&folder, &args).ends_with(0).says("pod default/web");
+    // What is neither is told of as JSON, and once.
+    folder.file("pod.yaml", "{\"apiVersion\": \"v1\", \"kind\": ");
+    let answer = schedlab_in(&folder, &args).ends_with(2).complains("EOF while parsing a value");
+    assert_eq!(answer.stderr.matches("EOF while parsing").count(), 1, "{}", answer.stderr);
+}
+
+#[test]
+fn refusal_of_the_api_server_is_said_once() {
+    let folder = folder();
+    folder.file(
+        "pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: i, resources: \
+         {requests: {memory: -1Gi}}}]}\n",
+    );
+    let answer = schedlab_in(&folder, &["explain", "--cluster", "cluster.yaml", "--pod-file", "pod.yaml"]);
+    let answer = answer.ends_with(2).complains("must be greater than or equal to 0");
+    assert_eq!(answer.stderr.matches("must be greater").count(), 1, "{}", answer.stderr);
+}
+
+#[test]
 fn a_bound_pod_is_explained_as_if_it_were_free() {
     schedlab_in(&folder(), &["explain", "--cluster", "cluster.yaml", "--pod", "shop/running"])
         .ends_with(0)

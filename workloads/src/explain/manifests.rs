@@ -212,20 +212,29 @@ fn objects_of(path: &Path, text: &str) -> Result<Vec<Read>, ExplainError> {
     Ok(objects)
 }
 
-/// JSON when it looks like JSON: large exports are read several times faster so.
+/// JSON when it looks like JSON: large exports are read several times faster so. What is not may be YAML
+/// in braces, as kubectl takes it; if it is neither, it is told of as JSON.
 fn parse(text: &str) -> Result<Vec<Value>, SyntaxError> {
-    if text.trim_start().starts_with('{') {
-        let documents: Result<Vec<Value>, serde_json::Error> =
-            serde_json::Deserializer::from_str(text).into_iter().collect();
-        return documents.map_err(|error| {
-            let suffix = format!(" at line {} column {}", error.line(), error.column());
-            let message = error.to_string();
-            SyntaxError::new(
-                (error.line() as u64, error.column() as u64),
-                message.strip_suffix(&suffix).unwrap_or(&message),
-            )
-        });
+    if !text.trim_start().starts_with('{') {
+        return parse_yaml(text);
     }
+    let documents: Result<Vec<Value>, serde_json::Error> =
+        serde_json::Deserializer::from_str(text).into_iter().collect();
+    let error = match documents {
+        Ok(documents) => return Ok(documents),
+        Err(error) => error,
+    };
+    parse_yaml(text).map_err(|_| {
+        let suffix = format!(" at line {} column {}", error.line(), error.column());
+        let message = error.to_string();
+        SyntaxError::new(
+            (error.line() as u64, error.column() as u64),
+            message.strip_suffix(&suffix).unwrap_or(&message),
+        )
+    })
+}
+
+fn parse_yaml(text: &str) -> Result<Vec<Value>, SyntaxError> {
     // Exports of large clusters exceed any limit meant for the length of configuration files. How deep
     // they nest and what aliases unfold to stays bounded: an export has neither.
     let options = serde_saphyr::options! {
