@@ -187,9 +187,7 @@ impl UnitLog {
 
     /// How many are still to be run.
     pub(crate) fn left_count(&self) -> u64 {
-        let shard = self.identity.shard;
-        let ours = self.identity.unit_count.saturating_sub(u64::from(shard.index));
-        ours.div_ceil(u64::from(shard.count)).saturating_sub(self.done())
+        self.identity.shard.unit_count(self.identity.unit_count).saturating_sub(self.done())
     }
 
     /// How many units are there.

@@ -65,20 +65,28 @@ pub(crate) fn gather(folders: &[PathBuf]) -> Result<Merged> {
         }
     }
     let count = identity.shard.count;
-    let missing: Vec<String> =
-        (0..count).filter(|index| !by_index.contains_key(index)).map(|index| index.to_string()).collect();
+    let missing: Vec<u32> = (0..count).filter(|index| !by_index.contains_key(index)).collect();
     if !missing.is_empty() {
-        let given: Vec<String> = by_index.keys().map(u32::to_string).collect();
         bail!(
             "of {count} shards, {} {} missing; given: {}",
-            missing.join(", "),
+            named(&missing),
             if missing.len() == 1 { "is" } else { "are" },
-            given.join(", ")
+            named(&by_index.keys().copied().collect::<Vec<_>>())
         );
     }
     identity.shard = Shard::WHOLE;
     let units = found.into_iter().flat_map(|shard| shard.units.0).collect();
     Ok(Merged { identity, units: Units(units), shard_count: count })
+}
+
+/// Shards by their numbers, the first few of them.
+fn named(indexes: &[u32]) -> String {
+    const NAMED_MAX: usize = 20;
+    let names: Vec<String> = indexes.iter().take(NAMED_MAX).map(u32::to_string).collect();
+    match indexes.len().saturating_sub(NAMED_MAX) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }
 
 /// The folder itself, or those of shards below it.
@@ -113,7 +121,7 @@ fn read_shard(dir: PathBuf) -> Result<Found> {
     let Some(identity) = head else { bail!("{} was begun and holds nothing yet", dir.display()) };
     let path = dir.join(MANIFEST);
     if !path.exists() {
-        let total = identity.shard.units(identity.unit_count).count();
+        let total = identity.shard.unit_count(identity.unit_count);
         bail!(
             "{} in {} is not finished, {} of {total} units are done; run its command again, it goes on where \
              it stopped",
@@ -126,7 +134,7 @@ fn read_shard(dir: PathBuf) -> Result<Found> {
     let manifest: Manifest = serde_json::from_slice(&text)
         .with_context(|| format!("{} is no manifest of a shard", path.display()))?;
     let digest = Digest::of(&units.text(&identity)?);
-    let total = identity.shard.units(identity.unit_count).count() as u64;
+    let total = identity.shard.unit_count(identity.unit_count);
     let is_whole = manifest.units_done == total && units.0.len() as u64 == total;
     if manifest.identity != identity || manifest.digest != digest || !is_whole {
         bail!(

@@ -30,11 +30,27 @@ const SHARDS_MAX: u32 = 100_000;
 
 /// One of several equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub(crate) struct Shard {
     /// From 0.
     pub(crate) index: u32,
     /// How many there are.
     pub(crate) count: u32,
+}
+
+/// A shard as a file has it, which anybody may have written.
+#[derive(Deserialize)]
+struct Written {
+    index: u32,
+    count: u32,
+}
+
+impl TryFrom<Written> for Shard {
+    type Error = anyhow::Error;
+
+    fn try_from(Written { index, count }: Written) -> Result<Shard> {
+        checked(index, count)
+    }
 }
 
 impl Shard {
@@ -44,6 +60,11 @@ impl Shard {
     /// The units of this shard, of so many in all. Neighbours go to different shards: they often cost alike.
     pub(crate) fn units(self, total: u64) -> impl Iterator<Item = u64> {
         (u64::from(self.index)..total).step_by(self.count as usize)
+    }
+
+    /// How many those are.
+    pub(crate) fn unit_count(self, total: u64) -> u64 {
+        total.saturating_sub(u64::from(self.index)).div_ceil(u64::from(self.count))
     }
 
     /// The name of the shard's folder.

@@ -248,6 +248,40 @@ fn shards_that_do_not_make_a_whole_are_named() {
         .complains("do not belong together (version: ");
 }
 
+/// Whoever wrote a folder chose its numbers: none of them may end the process or fill its memory.
+#[test]
+fn crafted_shards_are_refused() {
+    let folder = two_shards();
+    let log = folder.read("seeds/shard-0-of-2/units.jsonl");
+    let manifest = folder.read("seeds/shard-0-of-2/manifest.json");
+    let head = log.lines().next().expect("a head").to_owned();
+    let with = |index: &str, count: &str, units: &str| {
+        let known: Value = serde_json::from_str(&head).expect("JSON");
+        head.replace("\"index\":0,\"count\":2", &format!("\"index\":{index},\"count\":{count}"))
+            .replace(&format!("\"unitCount\":{}", known["unitCount"]), &format!("\"unitCount\":{units}"))
+    };
+    let cases = [
+        (with("0", "0", "3"), "there are 1 to 100000 shards, not 0"),
+        (with("0", "4294967295", "3"), "there are 1 to 100000 shards, not 4294967295"),
+        (with("7", "2", "3"), "there is no shard 7 of 2"),
+        (with("0", "2", "18446744073709551615"), "is not finished, 0 of 9223372036854775808 units are done"),
+    ];
+    for (head, wanted) in cases {
+        let crafted = folder.path().join("crafted");
+        let _ = fs::remove_dir_all(&crafted);
+        folder.file("crafted/units.jsonl", format!("{head}\n"));
+        let merge = ["merge", "crafted", "--out", "merged"];
+        schedlab_in(&folder, &merge).ends_with(2).complains(wanted);
+        folder.file("crafted/manifest.json", &manifest);
+        schedlab_in(&folder, &merge).ends_with(2);
+    }
+    folder.file("many/units.jsonl", format!("{}\n", with("0", "100000", "0")));
+    let manifest = manifest.replace("\"count\": 2", "\"count\": 100000");
+    folder.file("many/manifest.json", manifest);
+    schedlab_in(&folder, &["merge", "many", "--out", "merged"]).ends_with(2);
+    assert!(!folder.path().join("merged").exists());
+}
+
 #[test]
 fn bad_shards_are_refused() {
     let folder = Folder::new();
