@@ -23,7 +23,7 @@ use crate::metrics::Series;
 const TIMED_CYCLES_MIN: u32 = 64;
 /// After those, one cycle of this many is timed: two clock readings a cycle would be several percent
 /// of a cached cycle.
-const CYCLES_EVERY: u32 = 32;
+const CYCLES_EVERY: u32 = 64;
 
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
@@ -257,18 +257,18 @@ impl CycleMeter {
         let durations = &mut shared.durations;
         if !cycles.is_empty() {
             // Looked up once a round: per cycle it costs as much as the recording itself.
-            durations.record_all(What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
-            durations.record_all(What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
+            durations.record_all(&What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
+            durations.record_all(&What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
             cycles.clear();
         }
         for (timed, elapsed_ns) in points.drain(..) {
-            durations.record(What::of(timed), elapsed_ns, 1);
+            durations.record(&What::of(timed), elapsed_ns, 1);
         }
         for (what, elapsed_ns) in ended.drain(..) {
-            durations.record(what, elapsed_ns, 1);
+            durations.record(&what, elapsed_ns, 1);
         }
         for (name, elapsed_ns) in events.drain(..) {
-            durations.record(What::Event(name), elapsed_ns, 1);
+            durations.record(&What::Event(name), elapsed_ns, 1);
         }
     }
 
@@ -436,37 +436,63 @@ pub struct BindMeter {
 
 impl BindMeter {
     fn record(&self, bound: &[Bound], now_ns: u64) {
-        if bound.is_empty() {
-            return;
-        }
+        let Some(first) = bound.first() else { return };
         let mut shared = lock(&self.shared.binds);
         shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
-        // Pods of a batch are mostly of one profile, and were mostly sent and created together: what
-        // is equal is recorded at once.
+        let durations = &mut shared.durations;
+        // Pods of a batch are mostly alike in all that is looked at here: one pass finds that out.
+        if bound.iter().all(|other| is_alike(first, other)) {
+            self.record_alike(durations, bound, now_ns);
+        } else {
+            self.record_mixed(durations, bound, now_ns);
+        }
+    }
+
+    /// Pods that were sent and created together, tried as often, and are of one profile.
+    fn record_alike(&self, durations: &mut Durations, bound: &[Bound], now_ns: u64) {
+        let (Bound { created_ns, attempts, profile, sent_ns, .. }, count) = (bound[0], bound.len() as u64);
+        let sent_ns = sent_ns.unwrap_or(self.start_ns);
+        durations.record(&bind_of(profile), now_ns.saturating_sub(sent_ns), count);
+        record_attempts(durations, bound, now_ns);
+        durations.record(&What::sli(attempts), now_ns.saturating_sub(created_ns), count);
+    }
+
+    /// The same of any pods: what is equal is recorded at once.
+    fn record_mixed(&self, durations: &mut Durations, bound: &[Bound], now_ns: u64) {
         for of_profile in bound.chunk_by(|one, other| one.profile == other.profile) {
-            self.record_profile(&mut shared.durations, of_profile, now_ns);
+            let bind = durations.of(&bind_of(of_profile[0].profile));
+            for group in of_profile.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
+                let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
+                bind.saturating_record_n(now_ns.saturating_sub(sent_ns).max(1), group.len() as u64);
+            }
+            record_attempts(durations, of_profile, now_ns);
         }
         let same =
             |one: &Bound, other: &Bound| one.created_ns == other.created_ns && one.attempts == other.attempts;
         for group in bound.chunk_by(same) {
             let elapsed_ns = now_ns.saturating_sub(group[0].created_ns);
-            shared.durations.record(What::sli(group[0].attempts), elapsed_ns, group.len() as u64);
+            durations.record(&What::sli(group[0].attempts), elapsed_ns, group.len() as u64);
         }
     }
+}
 
-    fn record_profile(&self, durations: &mut Durations, bound: &[Bound], now_ns: u64) {
-        let profile = bound[0].profile;
-        let point = ExtensionPoint::Bind.label();
-        let bind = durations.of(What::Span(Timed::Point { point, status: label::SUCCESS, profile }));
-        for group in bound.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
-            let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
-            bind.saturating_record_n(now_ns.saturating_sub(sent_ns).max(1), group.len() as u64);
-        }
-        let attempts = durations.of(What::Attempt(AttemptEnd::Scheduled, profile));
-        for group in bound.chunks(ATTEMPTS_EVERY) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].begun_ns);
-            attempts.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
-        }
+/// Whether all is equal that a meter looks at, but for when the cycles began.
+fn is_alike(one: &Bound, other: &Bound) -> bool {
+    let of = |bound: &Bound| (bound.created_ns, bound.sent_ns, bound.attempts, bound.profile);
+    of(one) == of(other)
+}
+
+fn bind_of(profile: ProfileNumber) -> What {
+    let point = ExtensionPoint::Bind.label();
+    What::Span(Timed::Point { point, status: label::SUCCESS, profile })
+}
+
+/// Of pods of one profile.
+fn record_attempts(durations: &mut Durations, bound: &[Bound], now_ns: u64) {
+    let attempts = durations.of(&What::Attempt(AttemptEnd::Scheduled, bound[0].profile));
+    for group in bound.chunks(ATTEMPTS_EVERY) {
+        let elapsed_ns = now_ns.saturating_sub(group[0].begun_ns);
+        attempts.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
     }
 }
 
@@ -500,6 +526,69 @@ impl BindRecorder for BindMeter {
     }
 
     fn call_ended(&mut self, kind: CallKind, end: CallEnd, elapsed_ns: u64) {
-        lock(&self.shared.binds).durations.record(What::Call(kind, end), elapsed_ns, 1);
+        lock(&self.shared.binds).durations.record(&What::Call(kind, end), elapsed_ns, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_core::ids::PodUid;
+
+    use super::*;
+    use crate::metrics::{MetricSeries, MetricValue};
+
+    fn bound(uid: u64) -> Bound {
+        let profile = ProfileNumber(0);
+        Bound {
+            pod: PodUid(uid),
+            created_ns: 100,
+            begun_ns: 1_000 + uid,
+            attempts: 1,
+            profile,
+            sent_ns: None,
+        }
+    }
+
+    #[test]
+    fn batch_of_like_pods_is_recorded_as_a_mixed_one_would_be() {
+        let meter = Meters::default().recorders().1;
+        let pods: Vec<Bound> = (0..100).map(bound).collect();
+        let (mut alike, mut mixed) = (Durations::default(), Durations::default());
+        meter.record_alike(&mut alike, &pods, 9_000);
+        meter.record_mixed(&mut mixed, &pods, 9_000);
+        let names = ["default-scheduler".to_owned()];
+        assert_eq!(alike.series(&names).results(), mixed.series(&names).results());
+    }
+
+    #[test]
+    fn batch_of_several_profiles_and_ages_is_recorded_by_each() {
+        let meters = Meters::default();
+        let (mut cycles, meter) = meters.recorders();
+        cycles.profiles(vec!["default-scheduler".to_owned(), "other".to_owned()]);
+        let other = Bound { profile: ProfileNumber(1), created_ns: 200, attempts: 2, ..bound(3) };
+        meter.record(&[bound(1), bound(2), other], 9_000);
+        let counts: Vec<String> = meters
+            .take()
+            .series
+            .results()
+            .into_iter()
+            .map(|MetricSeries { name, labels, value }| {
+                let MetricValue::Histogram(summary) = value else { panic!("{name} is a histogram") };
+                let labels: Vec<String> = labels.into_values().collect();
+                format!("{name} {} {}", labels.join(","), summary.count)
+            })
+            .collect();
+        assert_eq!(
+            counts,
+            [
+                "scheduler_async_api_call_execution_duration_seconds pod_binding,success 3",
+                "scheduler_framework_extension_point_duration_seconds Bind,default-scheduler,Success 2",
+                "scheduler_framework_extension_point_duration_seconds Bind,other,Success 1",
+                "scheduler_pod_scheduling_sli_duration_seconds 1 2",
+                "scheduler_pod_scheduling_sli_duration_seconds 2 1",
+                "scheduler_scheduling_attempt_duration_seconds default-scheduler,scheduled 2",
+                "scheduler_scheduling_attempt_duration_seconds other,scheduled 1",
+            ]
+        );
     }
 }
