@@ -16,12 +16,12 @@ use crate::queue::ProfileNumber;
 /// have numbers.
 const SPANS_TIMED_MIN: u32 = 64;
 /// After those, one PreEnqueue or hint of this many: two clock readings cost more than most of them.
-const CALLS_EVERY: u32 = 128;
+const CALLS_EVERY: u32 = 256;
 /// After those, one PostFilter of this many.
 const POST_FILTERS_EVERY: u32 = 8;
 /// After those, one binding cycle of this many: Reserve and PreBindPreFlight are four clock readings,
 /// which of every eighth pod were 1.7 % of a cached cycle.
-const BINDING_CYCLES_EVERY: u32 = 128;
+const BINDING_CYCLES_EVERY: u32 = 256;
 /// After those, one of this many binding cycles that wait at Permit or have PreBind work, which take
 /// far longer than a look at the clock.
 const WAITS_EVERY: u32 = 8;
