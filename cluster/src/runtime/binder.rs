@@ -147,7 +147,7 @@ impl<B: BindRecorder> Binder<B> {
             if self.shared.halt.load(Ordering::Acquire) {
                 break;
             }
-            self.perform(&batch);
+            self.perform_and_rest(&batch);
         }
         self.recorder
     }
@@ -163,7 +163,7 @@ impl<B: BindRecorder> Binder<B> {
                 arrived.push(call);
             }
             if arrived.len() > 0 {
-                self.perform(&arrived);
+                self.perform_and_rest(&arrived);
             }
             match self.next_batch(link.next_due_ns()) {
                 Ok(batch) => {
@@ -186,7 +186,21 @@ impl<B: BindRecorder> Binder<B> {
         self.batches.recv_timeout(Duration::from_nanos(until_ns.saturating_sub(monotonic_ns())))
     }
 
+    /// Performs a batch in line. Who calls it says when the recorder rests.
     pub(super) fn perform(&mut self, batch: &Batch) {
+        let answers = self.call(batch);
+        self.finish(batch, answers);
+    }
+
+    /// Performs a batch on a thread of its own: as soon as nothing is in flight, somebody may look at
+    /// what was recorded.
+    fn perform_and_rest(&mut self, batch: &Batch) {
+        let answers = self.call(batch);
+        self.recorder.rests();
+        self.finish(batch, answers);
+    }
+
+    fn call(&mut self, batch: &Batch) -> Vec<Answer> {
         let mut answers = Vec::new();
         // A patch was wanted before the binding of the same pod: it must not arrive after it.
         self.patch(&batch.patches, &mut answers);
@@ -195,6 +209,10 @@ impl<B: BindRecorder> Binder<B> {
         }
         self.bind(batch, &mut answers);
         self.delete(&batch.deletes, &mut answers);
+        answers
+    }
+
+    fn finish(&self, batch: &Batch, answers: Vec<Answer>) {
         let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
         let has_answers = !answers.is_empty();
         if has_answers {

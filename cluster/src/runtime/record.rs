@@ -91,6 +91,10 @@ pub trait BindRecorder: Send {
     /// The batch ended; these pods were bound.
     fn binds_ended(&mut self, bound: &[Bound]);
 
+    /// What was recorded must be handed in: nothing else is under way, or somebody may look.
+    #[inline]
+    fn rests(&mut self) {}
+
     /// Whether other calls are timed; [`BindRecorder::call_ended`] then follows.
     #[inline]
     fn times_calls(&self) -> bool {

@@ -520,7 +520,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             self.shared.rounds.fetch_add(1, Ordering::Relaxed);
             self.answer_commands();
             if self.shared.halt.load(Ordering::Acquire) {
-                self.recorder.rests();
+                self.recorders_rest();
                 self.shared.has_halted.store(true, Ordering::Release);
                 self.watch.wait(IDLE_WAIT);
                 continue;
@@ -532,7 +532,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             let is_due = self.scheduler.next_wake_ns().is_some_and(|wake_ns| wake_ns <= now_ns);
             let has_work = self.scheduler.has_work() && !self.blocking.is_waiting();
             if event_count == 0 && answer_count == 0 && !is_due && !has_work {
-                self.recorder.rests();
+                self.recorders_rest();
                 self.shared.is_resting.store(self.scheduler.is_settled(), Ordering::Release);
                 self.watch.wait(IDLE_WAIT);
                 continue;
@@ -565,7 +565,16 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         Ok(())
     }
 
+    fn recorders_rest(&mut self) {
+        self.recorder.rests();
+        if let CallsGo::Inline(binder) = &mut self.calls_go {
+            binder.recorder.rests();
+        }
+    }
+
     fn tell_profiles(&mut self) {
+        // What was recorded so far is of the profiles so far.
+        self.recorders_rest();
         let names = self.scheduler.profiles().map(|profile| profile.scheduler_name.clone());
         self.recorder.profiles(names.collect());
     }

@@ -79,7 +79,8 @@ impl Scheduler {
         let (uid, class) = (row.uid, row.class);
         let pre_binds = PluginSet::NONE;
         if !permits.is_empty() {
-            times.permit_ns = self.timing.start_if(is_timed).unwrap_or(0);
+            times.is_timed = is_timed || self.timing.times_wait();
+            times.permit_ns = self.timing.start_if(times.is_timed).unwrap_or(0);
         }
         self.bindings.insert(BindingCycle {
             uid,
@@ -102,7 +103,9 @@ impl Scheduler {
         match flight {
             Ok(pre_binds) => {
                 if let Some(cycle) = self.bindings.get_mut(uid) {
+                    let has_work = !pre_binds.is_empty();
                     cycle.pre_binds = pre_binds;
+                    cycle.times.is_timed = cycle.times.is_timed || has_work && self.timing.times_wait();
                 }
                 self.announce(uid, pod, node, pre_binds);
             }

@@ -16,12 +16,15 @@ use crate::queue::ProfileNumber;
 /// have numbers.
 const SPANS_TIMED_MIN: u32 = 64;
 /// After those, one PreEnqueue or hint of this many: two clock readings cost more than most of them.
-const CALLS_EVERY: u32 = 128;
+const CALLS_EVERY: u32 = 256;
 /// After those, one PostFilter of this many.
 const POST_FILTERS_EVERY: u32 = 8;
 /// After those, one binding cycle of this many: Reserve and PreBindPreFlight are four clock readings,
 /// which of every eighth pod were 1.7 % of a cached cycle.
-const BINDING_CYCLES_EVERY: u32 = 32;
+const BINDING_CYCLES_EVERY: u32 = 256;
+/// After those, one of this many binding cycles that wait at Permit or have PreBind work, which take
+/// far longer than a look at the clock.
+const WAITS_EVERY: u32 = 8;
 /// Spans kept at most: a round makes a few hundred, and who does not take them wants none.
 const SPANS_MAX: usize = 1 << 16;
 
@@ -124,6 +127,7 @@ pub(super) struct Timing {
     calls: Sampled,
     post_filters: Sampled,
     binding_cycles: Sampled,
+    waits: Sampled,
 }
 
 impl Timing {
@@ -155,6 +159,12 @@ impl Timing {
     #[inline]
     pub(super) fn times_binding_cycle(&mut self) -> bool {
         self.is_on && self.clock.is_some() && self.binding_cycles.next(BINDING_CYCLES_EVERY)
+    }
+
+    /// The same, now that the binding cycle is known to wait at Permit or to have PreBind work.
+    #[inline]
+    pub(super) fn times_wait(&mut self) -> bool {
+        self.is_on && self.clock.is_some() && self.waits.next(WAITS_EVERY)
     }
 
     /// The time, if `is_timed`.
@@ -238,6 +248,15 @@ mod tests {
         assert_eq!(timed(&mut timing, 10 * CALLS_EVERY), 10);
         timing.is_on = false;
         assert_eq!(timed(&mut timing, SPANS_TIMED_MIN), 0, "turned off");
+    }
+
+    #[test]
+    fn binding_cycles_that_wait_are_timed_more_often_than_others() {
+        let mut timing = Timing { clock: Some(|| 7), is_on: true, ..Timing::default() };
+        let count = 10 * BINDING_CYCLES_EVERY;
+        let plain = (0..SPANS_TIMED_MIN + count).filter(|_| timing.times_binding_cycle()).count() as u32;
+        let waits = (0..SPANS_TIMED_MIN + count).filter(|_| timing.times_wait()).count() as u32;
+        assert_eq!((plain, waits), (SPANS_TIMED_MIN + 10, SPANS_TIMED_MIN + count / WAITS_EVERY));
     }
 
     #[test]

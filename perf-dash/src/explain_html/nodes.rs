@@ -27,7 +27,7 @@ pub(super) fn feasible(report: &Report) -> Markup {
                     button.raw type="button" aria-pressed="false" { "Show raw scores" }
                 }))
                 div.wide.sticky tabindex="0" role="region" aria-label="Feasible nodes with scores by plugin" {
-                    table.plain {
+                    table.plain.cells {
                         caption.sr { "Feasible nodes with weighted scores by plugin" }
                         thead {
                             tr {
@@ -42,9 +42,9 @@ pub(super) fn feasible(report: &Report) -> Markup {
                             @for node in nodes.iter().take(PAGE_ROWS) {
                                 tr {
                                     th scope="row" { span.code { (node.name) } (chip(report, node)) }
-                                    td.number { (node.total.unwrap_or_default()) }
-                                    @for (score, range) in node.weighted.iter().zip(&ranges) {
-                                        td.number.heat style={ "--heat:" (heat(*score, *range)) } { (score) }
+                                    td.number data-label="Total" { (node.total.unwrap_or_default()) }
+                                    @for ((score, range), column) in node.weighted.iter().zip(&ranges).zip(&report.scores) {
+                                        td.number.heat style={ "--heat:" (heat(*score, *range)) } data-label={ (column.plugin) " ×" (column.weight) } { (score) }
                                     }
                                 }
                             }
@@ -77,7 +77,7 @@ pub(super) fn rejected(report: &Report) -> Markup {
                     }
                 }))
                 div.wide.sticky tabindex="0" role="region" aria-label="Nodes that are out, with reasons" {
-                    table.plain {
+                    table.plain.cells {
                         caption.sr { "Rejected nodes with plugins and reasons" }
                         thead {
                             tr {
@@ -107,10 +107,10 @@ fn rejected_row(node: &NodeReport) -> Markup {
     html! {
         tr {
             th scope="row" { span.code { (node.name) } }
-            td { (first.map_or("", |first| &first.plugin)) }
-            td.reason { @if let Some(first) = first { (first.with_details()) } }
-            td { @if let Some(first) = first { (helps(first.code)) } }
-            td.reason {
+            td data-label="Rejected first by" { (first.map_or("", |first| &first.plugin)) }
+            td.reason.row data-label="Reason" { @if let Some(first) = first { (first.with_details()) } }
+            td data-label="Eviction may help" { @if let Some(first) = first { (helps(first.code)) } }
+            td.reason.row data-label="Would also be rejected by" {
                 @for (at, rejection) in also.iter().enumerate() {
                     @if at > 0 { "; " } (rejection.plugin) ": " (rejection.with_details())
                 }

@@ -241,7 +241,7 @@ fn rejected_groups(report: &Report) -> Markup {
                 h2 #out-title { "What keeps nodes out" }
                 p.note { "By the plugin that rejected first. A node with several reasons counts for each." }
                 div.wide tabindex="0" role="region" aria-label="Rejections by plugin and reason" {
-                    table.plain {
+                    table.plain.cells {
                         caption.sr { "Nodes by the plugin that rejected them first, and its reason" }
                         thead {
                             tr {
@@ -256,12 +256,12 @@ fn rejected_groups(report: &Report) -> Markup {
                             @for group in &report.rejected_first {
                                 tr {
                                     th scope="row" { (group.plugin) }
-                                    td.number { (count(group.nodes)) }
+                                    td.number data-label="Nodes" { (count(group.nodes)) }
                                     td.share aria-hidden="true" {
                                         span.meter { span style={ "width:" (group.nodes * 100 / most) "%" } {} }
                                     }
-                                    td.reason { (group.reason) (group_details(group)) }
-                                    td {
+                                    td.reason.row data-label="Reason" { (group.reason) (group_details(group)) }
+                                    td data-label="Eviction may help" {
                                         @match group.nodes - group.unresolvable {
                                             0 => "no",
                                             some if some == group.nodes => "yes",

@@ -36,6 +36,7 @@
     const body = find("tbody");
     const headings = [...section.querySelectorAll("thead th")];
     const filter = find(".filter");
+    const labels = headings.map((cell) => cell.textContent.replace("×", " ×"));
     const view = { rows, page: 0 };
     const draw = () => {
       const pages = Math.max(1, Math.ceil(view.rows.length / data.pageRows));
@@ -45,6 +46,7 @@
       body.replaceChildren(...shown.map((row) => {
         const line = make("tr");
         line.append(...cells(row));
+        [...line.cells].forEach((cell, at) => { cell.dataset.label = labels[at]; });
         return line;
       }));
       find(".status").textContent = view.rows.length === 0 ? "No node matches"
@@ -137,9 +139,9 @@
     cells: (row) => [
       heading(row[0]),
       make("td", "", said(row, 0)[0]),
-      make("td", "reason", said(row, 0)[1]),
+      make("td", "reason row", said(row, 0)[1]),
       make("td", "", row[1]),
-      make("td", "reason", also(row)),
+      make("td", "reason row", also(row)),
     ],
     keep: (row) => !plugin.value || said(row, 0)[0] === plugin.value,
   });

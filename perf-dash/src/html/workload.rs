@@ -295,7 +295,7 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
         let all = workload.latency_us.iter();
         all.filter(|(stage, _)| stage.extension_point().is_some())
     };
-    let cycle = workload.latency_us.get(&Stage::SchedulingCycle);
+    let cycle_us = cycle_us(workload);
     html! {
         div.block {
             h4 { "Extension points" }
@@ -321,7 +321,7 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
                                     td.number { (format::thousands(latency.count)) }
                                     td.number { (format::micros(latency.mean)) }
                                     td.number { (format::micros(latency.p99)) }
-                                    (share_cell(*stage, latency, cycle))
+                                    (share_cell(*stage, latency, cycle_us))
                                 }
                             }
                         }
@@ -332,11 +332,21 @@ fn extension_points(workload: &WorkloadResult) -> Markup {
     }
 }
 
+/// The points that run inside a cycle, each once.
+const INSIDE: [Stage; 4] = [Stage::PreFilter, Stage::Filter, Stage::PreScore, Stage::Score];
+
+/// Mean length of a cycle. Points are timed in fewer cycles than the cycle itself: where a thread that
+/// lost its processor made their means longer than that of the cycle, their sum is the cycle.
+fn cycle_us(workload: &WorkloadResult) -> Option<f64> {
+    let mean = |stage: &Stage| workload.latency_us.get(stage).map(|latency| latency.mean);
+    let timed: f64 = INSIDE.iter().filter_map(mean).sum();
+    mean(&Stage::SchedulingCycle).map(|cycle_us| cycle_us.max(timed)).filter(|&cycle_us| 0.0 < cycle_us)
+}
+
 /// Mean time of this point over the mean cycle, for the points that run inside one. Points are timed
-/// in a sample of the cycles, so sums would not compare.
-fn share_cell(stage: Stage, latency: &LatencySummary, cycle: Option<&LatencySummary>) -> Markup {
-    let inside = (Stage::PreFilter..=Stage::Score).contains(&stage);
-    let share = cycle.filter(|cycle| inside && 0.0 < cycle.mean).map(|cycle| latency.mean / cycle.mean);
+/// in a sample of the cycles, so sums over a run would not compare.
+fn share_cell(stage: Stage, latency: &LatencySummary, cycle_us: Option<f64>) -> Markup {
+    let share = cycle_us.filter(|_| INSIDE.contains(&stage)).map(|cycle_us| latency.mean / cycle_us);
     html! {
         @match share {
             Some(share) => td.number {

@@ -1,6 +1,7 @@
 //! What every page has: head, navigation, footer; and small pieces of markup.
 
 use maud::{DOCTYPE, Markup, html};
+use schedlab_workloads::results::ComparedFigure;
 
 use super::Audience;
 use super::model::{Change, Lab, is_too_noisy};
@@ -117,9 +118,14 @@ pub(super) fn alert_words(alert: &Alert) -> Markup {
     }
 }
 
-/// `+3.1 %`, or a dash.
+/// `+3.1 %`, with what it is of where that is not pods/s, or a dash.
 pub(super) fn change_text(change: &Change<'_>) -> String {
-    change.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    match (change.ratio, change.figure) {
+        (None, _) => "–".to_owned(),
+        (Some(ratio), ComparedFigure::PodsPerS) => format!("{:+.1} %", percent(ratio)),
+        (Some(ratio), ComparedFigure::Normalised) => format!("{:+.1} % normalised", percent(ratio)),
+    }
 }
 
 /// `±1.2 %`, or a dash, or that it holds anything.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_workloads::results::{Change as Compared, FileNames};
+use schedlab_workloads::results::{Change as Compared, ComparedFigure, FileNames};
 
 use super::Audience;
 use super::parts::{self, Part};
@@ -85,6 +85,8 @@ pub(super) struct Change<'a> {
     pub(super) latest: (usize, &'a Point),
     pub(super) previous: Option<(usize, &'a Point)>,
     pub(super) ratio: Option<f64>,
+    /// What the ratio is of: with another speed of the machine it is not that of pods/s.
+    pub(super) figure: ComparedFigure,
     pub(super) fence: Option<Fence>,
     pub(super) verdict: Option<Verdict>,
 }
@@ -136,7 +138,8 @@ impl<'a> Lab<'a> {
         });
         let compared = judged.as_ref().and_then(Compared::compared);
         let ratio = compared.map(|compared| compared.ratio.value);
-        Change { latest, previous, ratio, fence, verdict: compared.map(|compared| compared.verdict) }
+        let figure = compared.map_or(ComparedFigure::PodsPerS, |compared| compared.figure);
+        Change { latest, previous, ratio, figure, fence, verdict: compared.map(|compared| compared.verdict) }
     }
 
     /// The change points of a line.

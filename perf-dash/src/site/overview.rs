@@ -150,7 +150,7 @@ fn workload_table(lab: &Lab<'_>, changes: &[(&Line<'_>, Change<'_>)]) -> Markup 
                 label.filter { span.sr { "Filter workloads" } input type="search" placeholder="Filter" data-filter="workloads"; }
             }
             div.wide tabindex="0" role="region" aria-label="Workloads" {
-                table.plain.sortable #workloads {
+                table.plain.cells.sortable #workloads {
                     caption.sr { "Latest throughput of every workload against the run before" }
                     thead { tr {
                         th scope="col" { "Workload" }
@@ -177,13 +177,13 @@ fn workload_row(lab: &Lab<'_>, line: &Line<'_>, change: &Change<'_>) -> Markup {
             th scope="row" { a href={ "w/" (line.slug) ".html" } { (line.name) }
                 @if lab.records[change.latest.0].source == Source::PerfDash { " " span.chip { "kube-scheduler" } }
                 @if point.status != Status::Completed { " " span.chip.bad { "did not complete" } } }
-            td.number data-value=(point.nodes) { (format::thousands(point.nodes)) }
-            td.number data-value=(point.pods_per_s()) { (format::rate(point.pods_per_s())) }
-            td.number data-value=(before.unwrap_or(0.0)) { (before.map_or_else(|| "–".to_owned(), format::rate)) }
-            td.number data-value=(change.ratio.unwrap_or(0.0)) { (change_text(change)) }
-            td.number data-value=(change.fence.map_or(0.0, |fence| fence.relative)) { (fence_text(change)) }
-            td { (verdict(change.verdict)) }
-            td { (spark(line)) }
+            td.number data-label="Nodes" data-value=(point.nodes) { (format::thousands(point.nodes)) }
+            td.number data-label="pods/s" data-value=(point.pods_per_s()) { (format::rate(point.pods_per_s())) }
+            td.number data-label="before" data-value=(before.unwrap_or(0.0)) { (before.map_or_else(|| "–".to_owned(), format::rate)) }
+            td.number data-label="change" data-value=(change.ratio.unwrap_or(0.0)) { (change_text(change)) }
+            td.number data-label="fence" data-value=(change.fence.map_or(0.0, |fence| fence.relative)) { (fence_text(change)) }
+            td data-label="verdict" { (verdict(change.verdict)) }
+            td.row data-label={ "last " (SPARK_POINTS) " runs" } { (spark(line)) }
         }
     }
 }
@@ -214,18 +214,18 @@ fn run_table(lab: &Lab<'_>) -> Markup {
         section aria-labelledby="runs-title" {
             div.bar { h2 #runs-title { "Latest runs" } a href="compare.html" { "Compare any two" } }
             div.wide tabindex="0" role="region" aria-label="Latest runs" {
-                table.plain {
+                table.plain.cells {
                     thead { tr { th scope="col" { "Run" } th scope="col" { "Revision" } th scope="col" { "Label" } th scope="col" { "By" }
                         th.number scope="col" { "Workloads" } th scope="col" { "Compare" } } }
                     tbody { @for at in (from..lab.records.len()).rev() {
                         @let record = &lab.records[at];
                         tr {
                             th scope="row" { time datetime=(record.started_at) { (format::minute(&record.started_at)) } }
-                            td { span.code { (record.short_revision()) } }
-                            td { (record.label.as_deref().unwrap_or("")) @if record.partial { " " span.chip.warn { "partial" } } }
-                            td { (record.source.word()) }
-                            td.number { (record.points.len()) }
-                            td { @if let Some(before) = before(at) { a href={ "compare.html#a=" (lab.run_file(before)) "&b=" (lab.run_file(at)) } { "with the run before" } } }
+                            td data-label="Revision" { span.code { (record.short_revision()) } }
+                            td data-label="Label" { (record.label.as_deref().unwrap_or("")) @if record.partial { " " span.chip.warn { "partial" } } }
+                            td data-label="By" { (record.source.word()) }
+                            td.number data-label="Workloads" { (record.points.len()) }
+                            td.row data-label="Compare" { @if let Some(before) = before(at) { a href={ "compare.html#a=" (lab.run_file(before)) "&b=" (lab.run_file(at)) } { "with the run before" } } }
                         }
                     } }
                 }
@@ -244,7 +244,7 @@ pub(super) fn compare_page(lab: &Lab<'_>) -> Markup {
         p.note #compare-note {}
         label.filter { span.sr { "Filter workloads" } input type="search" placeholder="Filter" data-filter="compared"; }
         div.wide tabindex="0" role="region" aria-label="Compared workloads" {
-            table.plain.sortable #compared {
+            table.plain.cells.sortable #compared {
                 thead { tr {
                     th scope="col" { "Workload" }
                     th.number scope="col" { "base pods/s" }

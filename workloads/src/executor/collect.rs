@@ -14,7 +14,7 @@ use super::Executor;
 use super::background::Activity;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
-use crate::measure::{MachineReading, PodScope, ThreadId};
+use crate::measure::{MachineReading, PodScope, ThreadId, own_waited_ns};
 use crate::metrics::Series;
 use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
 
@@ -26,6 +26,8 @@ pub(super) struct Collecting {
     looks_at: LooksAt,
     start_ns: u64,
     machine: MachineReading,
+    /// What this thread waited for a processor while it created pods.
+    creator_waited_ns: u64,
     calls: CallCounts,
     attempts: u64,
     /// What was counted before.
@@ -98,10 +100,22 @@ impl Executor<'_> {
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
+            creator_waited_ns: 0,
             start_ns: monotonic_ns(),
         });
         self.meters.switch.turn_on();
         Ok(())
+    }
+
+    /// Does some work that creates pods. What this thread waits for a processor meanwhile, the scheduler
+    /// may stand idle for; what it waits afterwards, when it only looks on, nobody does.
+    pub(super) fn creating<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let before_ns = own_waited_ns();
+        let result = work(self);
+        if let Some(part) = &mut self.collecting {
+            part.creator_waited_ns += own_waited_ns().saturating_sub(before_ns);
+        }
+        result
     }
 
     /// Ends measuring. `created` is how many pods were created in it, if that is known.
@@ -131,7 +145,11 @@ impl Executor<'_> {
             collector: part.name,
             start_ns: part.start_ns,
             end_ns,
-            conditions: machine.since(&part.machine, end_ns.saturating_sub(part.start_ns)),
+            conditions: machine.since(
+                &part.machine,
+                end_ns.saturating_sub(part.start_ns),
+                part.creator_waited_ns,
+            ),
             created: created.unwrap_or(there).max(scheduled),
             scheduled,
             pending: rows.len() as u64 - count_bound(&rows),

@@ -32,9 +32,9 @@ impl Executor<'_> {
     fn create_and_wait(&mut self, op: &CreatePods, templates: &Templates) -> Result<(Ending, u64), OpError> {
         let count = u64::from(op.count);
         if let Completion::SteadyState { duration } = op.completion {
-            return self.create_steadily(op, templates, duration);
+            return self.creating(|executor| executor.create_steadily(op, templates, duration));
         }
-        let ending = self.create(templates, op.count)?;
+        let ending = self.creating(|executor| executor.create(templates, op.count))?;
         if ending != Ending::Completed {
             return Ok((ending, count));
         }

@@ -11,8 +11,6 @@ use crate::results::Conditions;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MachineReading {
     scheduler: ThreadTimes,
-    /// The thread that creates the pods.
-    creator: ThreadTimes,
     involuntary_switches: u64,
     /// Since the process began.
     page_faults: u64,
@@ -43,6 +41,12 @@ impl ThreadTimes {
     }
 }
 
+/// Nanoseconds that the calling thread has been runnable without a processor, since it began.
+#[must_use]
+pub fn own_waited_ns() -> u64 {
+    ThreadTimes::of(ThreadId::current()).waited_ns
+}
+
 /// A thread as `/proc` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadId(pub u32);
@@ -56,8 +60,7 @@ impl ThreadId {
 }
 
 impl MachineReading {
-    /// Reads everything for a scheduler thread, and for the calling thread as the one that creates
-    /// pods.
+    /// Reads everything for a scheduler thread.
     #[must_use]
     pub fn of(scheduler: ThreadId) -> MachineReading {
         let ThreadId(id) = scheduler;
@@ -66,7 +69,6 @@ impl MachineReading {
         let status = read(&format!("/proc/self/task/{id}/status"));
         MachineReading {
             scheduler: ThreadTimes::of(scheduler),
-            creator: ThreadTimes::of(ThreadId::current()),
             involuntary_switches: status.and_then(|text| involuntary_switches(&text)).unwrap_or(0),
             page_faults: read("/proc/self/stat").and_then(|text| page_faults(&text)).unwrap_or(0),
             steal_ticks,
@@ -74,15 +76,16 @@ impl MachineReading {
         }
     }
 
-    /// What happened since an earlier reading, in a measured part of `wall_ns`.
+    /// What happened since an earlier reading, in a measured part of `wall_ns`; while it created pods,
+    /// the thread that does so waited `creator_waited_ns` for a processor.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "counts and times of a run are far below 2^53")]
-    pub fn since(&self, earlier: &MachineReading, wall_ns: u64) -> Conditions {
+    pub fn since(&self, earlier: &MachineReading, wall_ns: u64, creator_waited_ns: u64) -> Conditions {
         let ticks = self.all_ticks.saturating_sub(earlier.all_ticks);
         let steal = self.steal_ticks.saturating_sub(earlier.steal_ticks);
         Conditions {
             wall_ms: wall_ns as f64 / 1e6,
-            waited_ms: self.waited_ns(earlier, wall_ns) as f64 / 1e6,
+            waited_ms: self.waited_ns(earlier, wall_ns, creator_waited_ns) as f64 / 1e6,
             involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
             page_faults: self.page_faults.saturating_sub(earlier.page_faults),
             steal_share: (TICKS_MIN <= ticks).then(|| steal as f64 / ticks as f64),
@@ -94,14 +97,13 @@ impl MachineReading {
     }
 
     /// Time lost for want of a processor: the scheduler thread's own, and of the time in which it had
-    /// nothing to do, as much as the creating thread waited. On a machine with a core for each, and
-    /// on one core without other processes, there is none of the second.
-    fn waited_ns(&self, earlier: &MachineReading, wall_ns: u64) -> u64 {
+    /// nothing to do, as much as the creating thread waited while it had pods to create. On a machine
+    /// with a core for each, and on one core without other processes, there is none of the second.
+    fn waited_ns(&self, earlier: &MachineReading, wall_ns: u64, creator_waited_ns: u64) -> u64 {
         let scheduler = self.scheduler.since(earlier.scheduler);
-        let creator = self.creator.since(earlier.creator);
         let idle_ns = wall_ns.saturating_sub(scheduler.ran_ns + scheduler.waited_ns);
         // At least the time it ran was its own.
-        (scheduler.waited_ns + idle_ns.min(creator.waited_ns)).min(wall_ns.saturating_sub(scheduler.ran_ns))
+        (scheduler.waited_ns + idle_ns.min(creator_waited_ns)).min(wall_ns.saturating_sub(scheduler.ran_ns))
     }
 }
 
@@ -229,10 +231,9 @@ mod tests {
             let ms = |ms: u64| ms * 1_000_000;
             let later = MachineReading {
                 scheduler: ThreadTimes { ran_ns: ms(case.scheduler.0), waited_ns: ms(case.scheduler.1) },
-                creator: ThreadTimes { ran_ns: 0, waited_ns: ms(case.creator_waited) },
                 ..MachineReading::default()
             };
-            let conditions = later.since(&MachineReading::default(), ms(100));
+            let conditions = later.since(&MachineReading::default(), ms(100), ms(case.creator_waited));
             assert_eq!(
                 (conditions.wall_ms, conditions.waited_ms),
                 (100.0, case.waited_ms),
@@ -248,7 +249,7 @@ mod tests {
         let reading = MachineReading::of(ThreadId::current());
         assert!(0 < reading.all_ticks);
         assert!(0 < reading.page_faults);
-        let conditions = reading.since(&reading, 1_000_000);
+        let conditions = reading.since(&reading, 1_000_000, 0);
         assert!(conditions.clock_read_ns.is_some_and(|ns| 0.0 < ns && ns < 1e6), "{conditions:?}");
     }
 }

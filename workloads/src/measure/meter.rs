@@ -23,11 +23,11 @@ use crate::metrics::Series;
 const TIMED_CYCLES_MIN: u32 = 64;
 /// After those, one cycle of this many is timed: two clock readings a cycle would be several percent
 /// of a cached cycle.
-const CYCLES_EVERY: u32 = 32;
+const CYCLES_EVERY: u32 = 64;
 
 /// Extension points are timed in one cycle of this many: a clock reading costs about as much as
 /// the whole of a cached Filter. Upstream samples its plugin metrics for the same reason.
-pub const EXTENSION_POINTS_EVERY: u32 = 128;
+pub const EXTENSION_POINTS_EVERY: u32 = 256;
 /// Of a part's first cycles, one of this many.
 const POINTS_EVERY_AT_FIRST: u32 = 8;
 
@@ -36,9 +36,13 @@ pub const PLUGINS_EVERY: u32 = 512;
 const PLUGINS_EVERY_AT_FIRST: u32 = 32;
 
 /// After the first ones, one event of this many is timed; and of a batch one pod of [`ATTEMPTS_EVERY`].
-const EVENTS_EVERY: u32 = 256;
+const EVENTS_EVERY: u32 = 512;
 const EVENTS_TIMED_MIN: u32 = 64;
 const ATTEMPTS_EVERY: usize = 32;
+
+/// A thread keeps so many durations to itself before it fills the histograms, or until it rests: by the
+/// next round their memory has left the caches again, and fetching it costs more than recording.
+const NOTES_MAX: usize = 256;
 
 /// Whether the measured part is on.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +175,7 @@ impl Meters {
             covered: Vec::new(),
             start_ns: 0,
             is_on: false,
+            own: BindNotes::default(),
         };
         (cycles, binds)
     }
@@ -180,8 +185,8 @@ impl Meters {
         *lock(&self.shared.scope) = scope;
     }
 
-    /// Takes what was recorded since the last time. The threads hand in after each round, so this
-    /// is complete once the runtime is at rest.
+    /// Takes what was recorded since the last time. The threads hand in when they have much and when
+    /// they rest, so this is complete once the runtime is at rest.
     #[must_use]
     pub fn take(&self) -> Readings {
         let series = self.shared.part();
@@ -220,13 +225,18 @@ struct RoundNotes {
 }
 
 impl RoundNotes {
-    fn is_empty(&self) -> bool {
-        self.assumed + self.unschedulable == 0 && self.events.is_empty() && self.points.is_empty()
+    fn has_counts(&self) -> bool {
+        0 < self.assumed + self.unschedulable
+    }
+
+    /// Durations.
+    fn len(&self) -> usize {
+        2 * self.cycles.len() + self.ended.len() + self.points.len() + self.events.len()
     }
 }
 
 /// Listens to the scheduler thread. Within a round it only appends to small vectors; the histograms
-/// are filled when the round is over.
+/// are filled between rounds, once there is enough.
 #[derive(Debug)]
 pub struct CycleMeter {
     switch: Switch,
@@ -245,8 +255,15 @@ pub struct CycleMeter {
 }
 
 impl CycleMeter {
+    /// A round is over.
+    fn hand_in_if_much(&mut self) {
+        if NOTES_MAX <= self.own.len() {
+            self.hand_in();
+        }
+    }
+
     fn hand_in(&mut self) {
-        if self.own.is_empty() {
+        if self.own.len() == 0 && !self.own.has_counts() {
             return;
         }
         let mut shared = lock(&self.shared.cycles);
@@ -257,18 +274,18 @@ impl CycleMeter {
         let durations = &mut shared.durations;
         if !cycles.is_empty() {
             // Looked up once a round: per cycle it costs as much as the recording itself.
-            durations.record_all(What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
-            durations.record_all(What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
+            durations.record_all(&What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
+            durations.record_all(&What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
             cycles.clear();
         }
         for (timed, elapsed_ns) in points.drain(..) {
-            durations.record(What::of(timed), elapsed_ns, 1);
+            durations.record(&What::of(timed), elapsed_ns, 1);
         }
         for (what, elapsed_ns) in ended.drain(..) {
-            durations.record(what, elapsed_ns, 1);
+            durations.record(&what, elapsed_ns, 1);
         }
         for (name, elapsed_ns) in events.drain(..) {
-            durations.record(What::Event(name), elapsed_ns, 1);
+            durations.record(&What::Event(name), elapsed_ns, 1);
         }
     }
 
@@ -356,8 +373,12 @@ impl Probe for CycleMeter {
 
 impl CycleRecorder for CycleMeter {
     fn round_begins(&mut self) {
-        self.hand_in();
         let was_on = std::mem::replace(&mut self.is_on, self.switch.is_on());
+        if was_on && !self.is_on {
+            self.hand_in();
+        } else {
+            self.hand_in_if_much();
+        }
         self.time_nothing();
         if self.is_on {
             // The cycle that was begun at the end of the last round never came: its number is used now.
@@ -423,7 +444,36 @@ impl CycleRecorder for CycleMeter {
     }
 }
 
-/// Listens to the binder thread.
+/// What the thread that binds keeps for itself until there is enough.
+#[derive(Debug, Default)]
+struct BindNotes {
+    bursts: Vec<Burst>,
+    /// So many pods, and how long each took.
+    durations: Vec<(Binding, u64, u64)>,
+}
+
+/// What is timed of a pod that was bound.
+#[derive(Clone, Copy, Debug)]
+enum Binding {
+    Call(ProfileNumber),
+    Attempt(ProfileNumber),
+    Sli { attempts: u32 },
+}
+
+impl Binding {
+    fn what(self) -> What {
+        match self {
+            Binding::Call(profile) => {
+                let point = ExtensionPoint::Bind.label();
+                What::Span(Timed::Point { point, status: label::SUCCESS, profile })
+            }
+            Binding::Attempt(profile) => What::Attempt(AttemptEnd::Scheduled, profile),
+            Binding::Sli { attempts } => What::sli(attempts),
+        }
+    }
+}
+
+/// Listens to the thread that binds.
 #[derive(Debug)]
 pub struct BindMeter {
     switch: Switch,
@@ -432,42 +482,80 @@ pub struct BindMeter {
     covered: Vec<Bound>,
     start_ns: u64,
     is_on: bool,
+    own: BindNotes,
 }
 
 impl BindMeter {
-    fn record(&self, bound: &[Bound], now_ns: u64) {
-        if bound.is_empty() {
-            return;
+    fn record(&mut self, bound: &[Bound], now_ns: u64) {
+        let Some(first) = bound.first() else { return };
+        self.own.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
+        // Pods of a batch are mostly alike in all that is looked at here: one pass finds that out.
+        if bound.iter().all(|other| is_alike(first, other)) {
+            self.record_alike(bound, now_ns);
+        } else {
+            self.record_mixed(bound, now_ns);
         }
-        let mut shared = lock(&self.shared.binds);
-        shared.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
-        // Pods of a batch are mostly of one profile, and were mostly sent and created together: what
-        // is equal is recorded at once.
+        if NOTES_MAX <= self.own.durations.len() {
+            self.hand_in();
+        }
+    }
+
+    /// Pods that were sent and created together, tried as often, and are of one profile.
+    fn record_alike(&mut self, bound: &[Bound], now_ns: u64) {
+        let (Bound { created_ns, attempts, profile, sent_ns, .. }, count) = (bound[0], bound.len() as u64);
+        let sent_ns = sent_ns.unwrap_or(self.start_ns);
+        self.note(Binding::Call(profile), now_ns.saturating_sub(sent_ns), count);
+        self.note_attempts(bound, now_ns);
+        self.note(Binding::Sli { attempts }, now_ns.saturating_sub(created_ns), count);
+    }
+
+    /// The same of any pods: what is equal is recorded at once.
+    fn record_mixed(&mut self, bound: &[Bound], now_ns: u64) {
         for of_profile in bound.chunk_by(|one, other| one.profile == other.profile) {
-            self.record_profile(&mut shared.durations, of_profile, now_ns);
+            let call = Binding::Call(of_profile[0].profile);
+            for group in of_profile.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
+                let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
+                self.note(call, now_ns.saturating_sub(sent_ns), group.len() as u64);
+            }
+            self.note_attempts(of_profile, now_ns);
         }
         let same =
             |one: &Bound, other: &Bound| one.created_ns == other.created_ns && one.attempts == other.attempts;
         for group in bound.chunk_by(same) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].created_ns);
-            shared.durations.record(What::sli(group[0].attempts), elapsed_ns, group.len() as u64);
+            let Bound { created_ns, attempts, .. } = group[0];
+            self.note(Binding::Sli { attempts }, now_ns.saturating_sub(created_ns), group.len() as u64);
         }
     }
 
-    fn record_profile(&self, durations: &mut Durations, bound: &[Bound], now_ns: u64) {
-        let profile = bound[0].profile;
-        let point = ExtensionPoint::Bind.label();
-        let bind = durations.of(What::Span(Timed::Point { point, status: label::SUCCESS, profile }));
-        for group in bound.chunk_by(|one, other| one.sent_ns == other.sent_ns) {
-            let sent_ns = group[0].sent_ns.unwrap_or(self.start_ns);
-            bind.saturating_record_n(now_ns.saturating_sub(sent_ns).max(1), group.len() as u64);
-        }
-        let attempts = durations.of(What::Attempt(AttemptEnd::Scheduled, profile));
+    /// Of pods of one profile.
+    fn note_attempts(&mut self, bound: &[Bound], now_ns: u64) {
+        let attempt = Binding::Attempt(bound[0].profile);
         for group in bound.chunks(ATTEMPTS_EVERY) {
-            let elapsed_ns = now_ns.saturating_sub(group[0].begun_ns);
-            attempts.saturating_record_n(elapsed_ns.max(1), group.len() as u64);
+            self.note(attempt, now_ns.saturating_sub(group[0].begun_ns), group.len() as u64);
         }
     }
+
+    fn note(&mut self, what: Binding, elapsed_ns: u64, count: u64) {
+        self.own.durations.push((what, elapsed_ns, count));
+    }
+
+    fn hand_in(&mut self) {
+        let BindNotes { bursts, durations } = &mut self.own;
+        if bursts.is_empty() {
+            return;
+        }
+        let mut shared = lock(&self.shared.binds);
+        shared.bursts.append(bursts);
+        for (what, elapsed_ns, count) in durations.drain(..) {
+            shared.durations.record(&what.what(), elapsed_ns, count);
+        }
+    }
+}
+
+/// Whether all is equal that a meter looks at, but for when the cycles began.
+fn is_alike(one: &Bound, other: &Bound) -> bool {
+    let of = |bound: &Bound| (bound.created_ns, bound.sent_ns, bound.attempts, bound.profile);
+    of(one) == of(other)
 }
 
 impl BindRecorder for BindMeter {
@@ -484,15 +572,20 @@ impl BindRecorder for BindMeter {
         }
         let now_ns = monotonic_ns();
         let mut covered = std::mem::take(&mut self.covered);
-        match &mut *lock(&self.shared.scope) {
-            None => self.record(bound, now_ns),
+        covered.clear();
+        let is_scoped = match &mut *lock(&self.shared.scope) {
+            None => false,
             Some(scope) => {
-                covered.clear();
                 covered.extend(bound.iter().filter(|bound| scope.covers(bound.pod)));
-                self.record(&covered, now_ns);
+                true
             }
-        }
+        };
+        self.record(if is_scoped { &covered } else { bound }, now_ns);
         self.covered = covered;
+    }
+
+    fn rests(&mut self) {
+        self.hand_in();
     }
 
     fn times_calls(&self) -> bool {
@@ -500,6 +593,91 @@ impl BindRecorder for BindMeter {
     }
 
     fn call_ended(&mut self, kind: CallKind, end: CallEnd, elapsed_ns: u64) {
-        lock(&self.shared.binds).durations.record(What::Call(kind, end), elapsed_ns, 1);
+        lock(&self.shared.binds).durations.record(&What::Call(kind, end), elapsed_ns, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedlab_core::ids::PodUid;
+
+    use super::*;
+    use crate::metrics::{MetricSeries, MetricValue};
+
+    fn bound(uid: u64) -> Bound {
+        let profile = ProfileNumber(0);
+        Bound {
+            pod: PodUid(uid),
+            created_ns: 100,
+            begun_ns: 1_000 + uid,
+            attempts: 1,
+            profile,
+            sent_ns: None,
+        }
+    }
+
+    #[test]
+    fn batch_of_like_pods_is_recorded_as_a_mixed_one_would_be() {
+        let pods: Vec<Bound> = (0..100).map(bound).collect();
+        let recorded = |record: fn(&mut BindMeter, &[Bound], u64)| {
+            let meters = Meters::default();
+            let mut meter = meters.recorders().1;
+            meter.own.bursts.push(Burst { at_ns: 9_000, pods: 100 });
+            record(&mut meter, &pods, 9_000);
+            meter.rests();
+            meters.take().series.results()
+        };
+        let alike = recorded(BindMeter::record_alike);
+        assert_eq!(alike, recorded(BindMeter::record_mixed));
+        assert_eq!(alike.len(), 4, "the call, its extension point, the attempt, the whole way: {alike:?}");
+    }
+
+    #[test]
+    fn bindings_are_handed_in_when_there_are_many_and_at_rest() {
+        let meters = Meters::default();
+        let mut meter = meters.recorders().1;
+        let pods = |meters: &Meters| meters.take().bursts.iter().map(|burst| burst.pods).sum::<u64>();
+        meter.record(&[bound(1)], 9_000);
+        assert_eq!(pods(&meters), 0, "one is kept");
+        meter.rests();
+        assert_eq!(pods(&meters), 1);
+        (0..NOTES_MAX as u64).for_each(|uid| meter.record(&[bound(uid)], 9_000));
+        let early = pods(&meters);
+        assert!(NOTES_MAX as u64 / 2 < early, "many are not kept until rest: {early}");
+        meter.rests();
+        assert_eq!(early + pods(&meters), NOTES_MAX as u64, "each is handed in once");
+    }
+
+    #[test]
+    fn batch_of_several_profiles_and_ages_is_recorded_by_each() {
+        let meters = Meters::default();
+        let (mut cycles, mut meter) = meters.recorders();
+        cycles.profiles(vec!["default-scheduler".to_owned(), "other".to_owned()]);
+        let other = Bound { profile: ProfileNumber(1), created_ns: 200, attempts: 2, ..bound(3) };
+        meter.record(&[bound(1), bound(2), other], 9_000);
+        meter.rests();
+        let counts: Vec<String> = meters
+            .take()
+            .series
+            .results()
+            .into_iter()
+            .map(|MetricSeries { name, labels, value }| {
+                let MetricValue::Histogram(summary) = value else { panic!("{name} is a histogram") };
+                let labels: Vec<String> = labels.into_values().collect();
+                format!("{name} {} {}", labels.join(","), summary.count)
+            })
+            .collect();
+        assert_eq!(
+            counts,
+            [
+                "scheduler_async_api_call_execution_duration_seconds pod_binding,success 3",
+                "scheduler_framework_extension_point_duration_seconds Bind,default-scheduler,Success 2",
+                "scheduler_framework_extension_point_duration_seconds Bind,other,Success 1",
+                "scheduler_pod_scheduling_sli_duration_seconds 1 2",
+                "scheduler_pod_scheduling_sli_duration_seconds 2 1",
+                "scheduler_scheduling_attempt_duration_seconds default-scheduler,scheduled 2",
+                "scheduler_scheduling_attempt_duration_seconds other,scheduled 1",
+            ]
+        );
     }
 }

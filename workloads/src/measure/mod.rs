@@ -2,7 +2,7 @@
 //!
 //! The scheduler thread and the binder thread each own a meter; nothing is shared but a switch
 //! that says whether the measured part is on. Every cycle is counted; after the first few hundred one
-//! in 32 is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
+//! in 64 is timed, and the extension points of one in [`EXTENSION_POINTS_EVERY`].
 
 mod durations;
 mod machine;
@@ -12,7 +12,7 @@ mod scope;
 mod windows;
 
 pub use durations::{ATTEMPTS_MAX, AttemptEnd, Durations, What};
-pub use machine::{MachineReading, ThreadId};
+pub use machine::{MachineReading, ThreadId, own_waited_ns};
 pub use meter::{
     BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Meters, MetersView, PLUGINS_EVERY, Readings, Switch,
 };

@@ -88,13 +88,13 @@ pub enum Covers {
 }
 
 const ATTEMPTS: &str =
-    "of a batch of bindings one pod in 32; of attempts that fail one in 32; the first 64 cycles all";
-const CYCLES: &str = "one cycle in 32; the first 64 all";
-const EVENTS: &str = "one event in 256; the first 64 all";
-const POINTS: &str = "PreFilter to Score one cycle in 128, of the first 64 one in 8; PostFilter one in 8 and the points of a binding cycle one in 32, the first 64 all; PreEnqueue one in 128, the first 64 all; Bind every pod";
-const PLUGINS: &str = "Filter and Score one cycle in 512, of the first 64 one in 32; PostFilter one in 8 and PreBind one in 32, the first 64 all";
-const BINDING_CYCLES: &str = "one binding cycle in 32; the first 64 all";
-const CALLS: &str = "one hint in 128; the first 64 all";
+    "of a batch of bindings one pod in 32; of attempts that fail one in 64; the first 64 cycles all";
+const CYCLES: &str = "one cycle in 64; the first 64 all";
+const EVENTS: &str = "one event in 512; the first 64 all";
+const POINTS: &str = "PreFilter to Score one cycle in 256, of the first 64 one in 8; PostFilter one in 8 and the points of a binding cycle one in 256, or one in 8 if it waits at Permit or has PreBind work, the first 64 all; PreEnqueue one in 256, the first 64 all; Bind every pod";
+const PLUGINS: &str = "Filter and Score one cycle in 512, of the first 64 one in 32; PostFilter and PreBind one in 8, the first 64 all";
+const BINDING_CYCLES: &str = "one binding cycle in 8 of those that wait; the first 64 all";
+const CALLS: &str = "one hint in 256; the first 64 all";
 
 /// See its help.
 pub static SCHEDULE_ATTEMPTS: Metric = Metric {

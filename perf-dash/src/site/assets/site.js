@@ -233,6 +233,7 @@ const schedlab = (() => {
         both(4, units.us);
         both(5, units.us);
         both(6, units.plain);
+        [...row.cells].forEach((cell, at) => { cell.dataset.label = $("#compared").tHead.rows[0].cells[at].textContent; });
       });
       $("#compare-verdict").textContent = !isSameWork ? `${body.rows.length} workloads in both, of other work: no verdict.` : `${body.rows.length} workloads in both: ${counts.better} better, ${counts.worse} worse, ${counts.unchanged} unchanged, ${counts.inconclusive} inconclusive${counts["other settings"] ? `, ${counts["other settings"]} with other settings and not judged` : ""}.`;
       const notes = [];
