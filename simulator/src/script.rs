@@ -9,13 +9,8 @@ use super::faults::{Counted, Fault};
 use super::item::Item;
 use super::run::Simulation;
 use super::scenario::{Action, Event, NodeNumber, PodHandle};
-<<<<<<< HEAD:simulator/src/script.rs
-use super::shape::{Hold, NodeShape, PodShape};
-use schedlab_cluster::api::{
-=======
 use super::shape::{Hold, NodeShape, PodShape, namespace_name, second_namespace};
-use crate::api::{
->>>>>>> 2597e85 (simulate: a second namespace, whose label comes and goes):cluster/src/simulate/script.rs
+use schedlab_cluster::api::{
     Api, Binding, Nomination, Object, ObjectKey, PodFlags, PodPhase, PodRow, PodStatusPatch, SpecId,
 };
 

@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use super::faults::Stream;
 use super::rows::PodRows;
-<<<<<<< HEAD:simulator/src/truth.rs
-use schedlab_cluster::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
-=======
 use super::shape::{NAMESPACE_COUNT, is_of_team, namespace_name};
-use crate::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
->>>>>>> 2597e85 (simulate: a second namespace, whose label comes and goes):cluster/src/simulate/truth.rs
+use schedlab_cluster::api::{EventKind, GenericObject, NodeEntry, WatchEvent, WatchedObject};
 
 /// Kind, namespace and name.
 type OtherKey = (String, String, String);
