@@ -16,9 +16,9 @@ use crate::input::{
     ContainerInput, ImageInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
     RequirementInput, TaintInput, TolerationInput, VolumeInput, VolumeSourceInput,
 };
-use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strategy};
 use crate::naive::schedule::Profile;
 use crate::naive::{NaiveCluster, NaiveNode};
+use crate::plugins::node_resources_fit::naive::{FitArgs, ResourceSpec, ShapePoint, Strategy};
 use crate::quantity::Quantity;
 
 pub use volumes::storage;

@@ -8,8 +8,8 @@ use schedlab_core::input::{
     LabelSelectorInput, PodAffinityInput, PodAffinityTermInput, PodInput, SpreadConstraintInput, VolumeInput,
     VolumeSourceInput,
 };
-use schedlab_core::naive::node_resources_fit::{ShapePoint, Strategy as NaiveStrategy};
 use schedlab_core::naive::schedule::Profile as NaiveProfile;
+use schedlab_core::plugins::node_resources_fit::naive::{ShapePoint, Strategy as NaiveStrategy};
 use schedlab_core::plugins::node_resources_fit::{ScoringStrategy, Strategy};
 
 /// The keys that domains are made of.

@@ -6,9 +6,9 @@ use crate::input::{
     DisruptionBudgetInput, LabelSelectorInput, Labels, OwnerInput, PodAffinityInput, PodAffinityTermInput,
     PodInput, RequirementInput, ServiceInput, SpreadConstraintInput, WorkloadInput, WorkloadKind,
 };
-use crate::naive::inter_pod_affinity::InterPodArgs;
-use crate::naive::pod_topology_spread::Defaulting;
 use crate::naive::{NaiveCluster, NaivePod};
+use crate::plugins::inter_pod_affinity::naive::InterPodArgs;
+use crate::plugins::pod_topology_spread::naive::Defaulting;
 
 pub(super) const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
 const KEYS: [&str; 3] = ["app", "tier", "rev"];

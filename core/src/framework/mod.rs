@@ -10,6 +10,7 @@ pub mod args;
 pub mod build;
 pub mod detail;
 pub mod diagnosis;
+pub mod event;
 pub mod extend;
 pub mod extender;
 pub mod extension_point;

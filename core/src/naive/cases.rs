@@ -5,14 +5,14 @@
 //! values, `app!=a` none of them, `tier` any value, `!tier` none at all. The selector `-` is absent,
 //! the empty text is the empty selector.
 
-use super::inter_pod_affinity::InterPodArgs;
-use super::pod_topology_spread::Defaulting;
 use super::schedule::{FilterState, Profile, ScoreState, pre_filter, score_nodes, skipped_scores};
 use super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter};
 use crate::input::{
     ContainerInput, LabelSelectorInput, Labels, NodeInput, PodAffinityTermInput, PodInput, RequirementInput,
     SpreadConstraintInput, TolerationInput,
 };
+use crate::plugins::inter_pod_affinity::naive::InterPodArgs;
+use crate::plugins::pod_topology_spread::naive::Defaulting;
 use crate::quantity::Quantity;
 
 /// One question to one plugin.
@@ -339,30 +339,35 @@ impl PodParts for PodInput {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{inter_pod_affinity, pod_topology_spread};
     use super::*;
+    use crate::plugins::inter_pod_affinity::naive as inter_pod_affinity;
+    use crate::plugins::pod_topology_spread::naive as pod_topology_spread;
 
     #[test]
     fn the_twin_of_topology_spread_filters_every_case() {
-        check(pod_topology_spread::cases::filter_cases(), |case| {
+        check(crate::plugins::pod_topology_spread::cases::filter_cases(), |case| {
             naive_filter(pod_topology_spread::NAME, case)
         });
     }
 
     #[test]
     fn the_twin_of_topology_spread_scores_every_case() {
-        check(pod_topology_spread::cases::score_cases(), |case| {
+        check(crate::plugins::pod_topology_spread::cases::score_cases(), |case| {
             naive_scores(pod_topology_spread::NAME, case)
         });
     }
 
     #[test]
     fn the_twin_of_inter_pod_affinity_filters_every_case() {
-        check(inter_pod_affinity::cases::filter_cases(), |case| naive_filter(inter_pod_affinity::NAME, case));
+        check(crate::plugins::inter_pod_affinity::cases::filter_cases(), |case| {
+            naive_filter(inter_pod_affinity::NAME, case)
+        });
     }
 
     #[test]
     fn the_twin_of_inter_pod_affinity_scores_every_case() {
-        check(inter_pod_affinity::cases::score_cases(), |case| naive_scores(inter_pod_affinity::NAME, case));
+        check(crate::plugins::inter_pod_affinity::cases::score_cases(), |case| {
+            naive_scores(inter_pod_affinity::NAME, case)
+        });
     }
 }

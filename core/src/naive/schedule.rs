@@ -10,15 +10,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::node_resources_fit::{FitArgs, ResourceSpec, default_resources};
-use super::{
-    NaiveCluster, NaiveNode, NaivePod, Verdict, image_locality, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
-    node_unschedulable, node_volume_limits, nominated, pod_topology_spread, taint_toleration, volume_binding,
-    volume_restrictions, volume_zone,
-};
+use super::{NaiveCluster, NaiveNode, NaivePod, Verdict, nominated};
 use crate::input::{NodeAffinityInput, PodInput};
 use crate::nominations::TryNominated;
+use crate::plugins::image_locality::naive as image_locality;
+use crate::plugins::inter_pod_affinity::naive as inter_pod_affinity;
+use crate::plugins::node_affinity::naive as node_affinity;
+use crate::plugins::node_declared_features::naive as node_declared_features;
+use crate::plugins::node_name::naive as node_name;
+use crate::plugins::node_ports::naive as node_ports;
+use crate::plugins::node_resources_balanced_allocation::naive as node_resources_balanced_allocation;
+use crate::plugins::node_resources_fit::naive as node_resources_fit;
+use crate::plugins::node_resources_fit::naive::{FitArgs, ResourceSpec, default_resources};
+use crate::plugins::node_unschedulable::naive as node_unschedulable;
+use crate::plugins::node_volume_limits::naive as node_volume_limits;
+use crate::plugins::pod_topology_spread::naive as pod_topology_spread;
+use crate::plugins::taint_toleration::naive as taint_toleration;
+use crate::plugins::volume_binding::naive as volume_binding;
+use crate::plugins::volume_restrictions::naive as volume_restrictions;
+use crate::plugins::volume_zone::naive as volume_zone;
 
 mod filtering;
 mod scoring;

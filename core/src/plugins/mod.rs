@@ -2,6 +2,7 @@
 
 pub mod default_binder;
 pub mod default_preemption;
+mod helper;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod node_affinity;
@@ -18,5 +19,4 @@ pub mod scheduling_gates;
 pub mod taint_toleration;
 pub mod volume_binding;
 pub mod volume_restrictions;
-mod volume_texts;
 pub mod volume_zone;

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use crate::fake::{self, Rng};
 use crate::framework::plugin::Plugin;
+use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
 use crate::interner::Vocabulary;
-use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
-use crate::naive::pod_topology_spread::Defaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
 use crate::nominations::TryNominated;
 use crate::plugins::image_locality::ImageLocality;
@@ -18,9 +17,11 @@ use crate::plugins::node_declared_features::NodeDeclaredFeatures;
 use crate::plugins::node_name::NodeName;
 use crate::plugins::node_ports::NodePorts;
 use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
+use crate::plugins::node_resources_fit::naive::Strategy as NaiveStrategy;
 use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy, Strategy};
 use crate::plugins::node_unschedulable::NodeUnschedulable;
 use crate::plugins::node_volume_limits::NodeVolumeLimits;
+use crate::plugins::pod_topology_spread::naive::Defaulting;
 use crate::plugins::pod_topology_spread::{DefaultConstraints, PodTopologySpread};
 use crate::plugins::taint_toleration::TaintToleration;
 use crate::plugins::volume_binding::VolumeBinding;
@@ -106,6 +107,10 @@ impl Plugin for FilterOnly {
     fn as_filter(&self) -> Option<&dyn crate::framework::plugin::FilterPlugin> {
         self.0.as_filter()
     }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.0.as_enqueue_extensions()
+    }
 }
 
 impl Plugin for ScoreOnly {
@@ -120,6 +125,10 @@ impl Plugin for ScoreOnly {
     }
     fn as_score(&self) -> Option<&dyn crate::framework::plugin::ScorePlugin> {
         self.0.as_score()
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.0.as_enqueue_extensions()
     }
 }
 

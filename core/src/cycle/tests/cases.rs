@@ -9,8 +9,8 @@ use crate::framework::plugin::{PreFilter, PreScore};
 use crate::framework::status::Code;
 use crate::naive;
 use crate::naive::cases::{Case, Expected, check};
+use crate::naive::preemption;
 use crate::naive::schedule::Profile as NaiveProfile;
-use crate::naive::{inter_pod_affinity, pod_topology_spread, preemption};
 use crate::preemption::PreemptionArgs;
 use crate::twin::{Twin, engine_profile, plain_preemption};
 
@@ -69,22 +69,26 @@ fn scores(plugin: &'static str, case: &Case) -> Expected {
 
 #[test]
 fn topology_spread_filters_as_the_cases_say() {
-    check(pod_topology_spread::cases::filter_cases(), |case| filter("PodTopologySpread", case));
+    check(crate::plugins::pod_topology_spread::cases::filter_cases(), |case| {
+        filter("PodTopologySpread", case)
+    });
 }
 
 #[test]
 fn topology_spread_scores_as_the_cases_say() {
-    check(pod_topology_spread::cases::score_cases(), |case| scores("PodTopologySpread", case));
+    check(crate::plugins::pod_topology_spread::cases::score_cases(), |case| {
+        scores("PodTopologySpread", case)
+    });
 }
 
 #[test]
 fn pod_affinity_filters_as_the_cases_say() {
-    check(inter_pod_affinity::cases::filter_cases(), |case| filter("InterPodAffinity", case));
+    check(crate::plugins::inter_pod_affinity::cases::filter_cases(), |case| filter("InterPodAffinity", case));
 }
 
 #[test]
 fn pod_affinity_scores_as_the_cases_say() {
-    check(inter_pod_affinity::cases::score_cases(), |case| scores("InterPodAffinity", case));
+    check(crate::plugins::inter_pod_affinity::cases::score_cases(), |case| scores("InterPodAffinity", case));
 }
 
 #[test]

@@ -15,10 +15,10 @@ use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use crate::framework::registry::Registry;
-use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
-use crate::naive::pod_topology_spread::Defaulting as NaiveDefaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
+use crate::plugins::node_resources_fit::naive::Strategy as NaiveStrategy;
 use crate::plugins::node_resources_fit::{ScoringStrategy, Strategy};
+use crate::plugins::pod_topology_spread::naive::Defaulting as NaiveDefaulting;
 use crate::twin::{Twin, check_decision, naive_profile};
 
 /// The naive profile as a user would write it down: `*` disabled at every point, the rest listed.

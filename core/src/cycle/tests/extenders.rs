@@ -11,6 +11,7 @@ use crate::framework::extend::{
     EXTENDER_NAME, Extender, ExtenderError, FilterAnswer, Verb, Victims, agree_on_victims, in_order,
 };
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, PreScore, Reads, ScorePlugin};
+use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::PodUid;
@@ -120,6 +121,10 @@ impl Plugin for Taste {
 
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 

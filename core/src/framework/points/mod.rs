@@ -27,7 +27,8 @@ pub mod reserve;
 
 pub use bind::{Bind, BindPlugin};
 pub use events::{
-    Action, Change, ClusterEvent, EnqueueExtensions, EventResource, QueueingHint, RegisteredEvent,
+    Action, Change, ClassHint, ClusterEvent, EnqueueExtensions, EventResource, Hint, QueueingHint,
+    RegisteredEvent,
 };
 pub use handle::{Handle, PendingPermit, PodRef, Request, WaitingPod};
 pub use permit::{Permit, PermitPlugin};

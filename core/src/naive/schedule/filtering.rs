@@ -2,14 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{
-    Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources_fit, node_unschedulable,
-    node_volume_limits, pod_topology_spread, taint_toleration, volume_binding, volume_restrictions,
-    volume_zone,
-};
+use super::super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
 use super::Profile;
 use crate::input::PodInput;
+use crate::plugins::inter_pod_affinity::naive as inter_pod_affinity;
+use crate::plugins::node_affinity::naive as node_affinity;
+use crate::plugins::node_declared_features::naive as node_declared_features;
+use crate::plugins::node_name::naive as node_name;
+use crate::plugins::node_ports::naive as node_ports;
+use crate::plugins::node_resources_fit::naive as node_resources_fit;
+use crate::plugins::node_unschedulable::naive as node_unschedulable;
+use crate::plugins::node_volume_limits::naive as node_volume_limits;
+use crate::plugins::pod_topology_spread::naive as pod_topology_spread;
+use crate::plugins::taint_toleration::naive as taint_toleration;
+use crate::plugins::volume_binding::naive as volume_binding;
+use crate::plugins::volume_restrictions::naive as volume_restrictions;
+use crate::plugins::volume_zone::naive as volume_zone;
 
 /// What the PreFilter plugins said together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

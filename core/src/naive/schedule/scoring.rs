@@ -2,14 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::node_affinity::PreScore;
-use super::super::{
-    NaiveCluster, NaiveNode, PreFilter, image_locality, inter_pod_affinity, node_affinity,
-    node_resources_balanced_allocation, node_resources_fit, node_volume_limits, normalize,
-    normalize_reversed, pod_topology_spread, taint_toleration, volume_binding,
-};
+use super::super::{NaiveCluster, NaiveNode, PreFilter, normalize, normalize_reversed};
 use super::Profile;
 use crate::input::PodInput;
+use crate::plugins::image_locality::naive as image_locality;
+use crate::plugins::inter_pod_affinity::naive as inter_pod_affinity;
+use crate::plugins::node_affinity::naive as node_affinity;
+use crate::plugins::node_affinity::naive::PreScore;
+use crate::plugins::node_resources_balanced_allocation::naive as node_resources_balanced_allocation;
+use crate::plugins::node_resources_fit::naive as node_resources_fit;
+use crate::plugins::node_volume_limits::naive as node_volume_limits;
+use crate::plugins::pod_topology_spread::naive as pod_topology_spread;
+use crate::plugins::taint_toleration::naive as taint_toleration;
+use crate::plugins::volume_binding::naive as volume_binding;
 
 /// A feasible node's scores by plugin; skipped plugins are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

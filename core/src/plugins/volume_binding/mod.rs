@@ -6,6 +6,9 @@
 //! selector that does not parse, an in-tree volume that cannot be translated), the pod or the node
 //! is rejected. API validation lets none of these happen.
 
+mod hints;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
 mod pre_bind;
 mod search;
 
@@ -13,7 +16,7 @@ use crate::class::PodClass;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
-use crate::framework::points::PreBindPlugin;
+use crate::framework::points::{EnqueueExtensions, PreBindPlugin};
 use crate::framework::status::{Code, Reason};
 use crate::ids::Symbol;
 use crate::plugins::node_resources_fit::broken_line;
@@ -21,6 +24,9 @@ use crate::storage::VolumeDecision;
 use crate::world::World;
 
 use search::{OnNode, Search, claims};
+
+/// Upstream's name.
+pub const NAME: &str = "VolumeBinding";
 
 const REASON_NODE_AFFINITY: Reason = Reason::Text("node(s) didn't match PersistentVolume's node affinity");
 const REASON_NOTHING_TO_BIND: Reason =
@@ -46,9 +52,6 @@ impl Default for VolumeBinding {
 }
 
 impl VolumeBinding {
-    /// Its name.
-    pub const NAME: &'static str = "VolumeBinding";
-
     /// A plugin with a `shape` of its own: points of utilisation (percent) and score (0 to 100).
     #[must_use]
     pub fn with_shape(shape: Vec<(i64, i64)>) -> VolumeBinding {
@@ -128,7 +131,7 @@ pub fn decide_volumes(world: &World, class: &PodClass, row: usize) -> VolumeDeci
 
 impl Plugin for VolumeBinding {
     fn name(&self) -> &'static str {
-        VolumeBinding::NAME
+        NAME
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
@@ -144,6 +147,10 @@ impl Plugin for VolumeBinding {
     }
 
     fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
+        Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
     }
 }

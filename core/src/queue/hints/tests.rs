@@ -12,7 +12,9 @@ use crate::input::{
     VolumeInput, VolumeSourceInput,
 };
 use crate::quantity::Quantity;
-use crate::queue::event::{ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Diff};
+use crate::queue::event::{
+    ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Action, Diff, EventObject, NodeState, PodFacts,
+};
 use crate::storage::StorageNews;
 
 fn resources(list: &[(&str, &str)]) -> ResourceList {
@@ -227,7 +229,7 @@ fn helps(plugin: &str, waiting: &PodInput, what: What) -> bool {
 fn helps_with(gaps: KnownGaps, plugin: &str, waiting: &PodInput, what: What) -> bool {
     let mut world = World::default();
     // Makes the names known that plugins look for.
-    let _ = default_profile(&mut world.vocabulary);
+    let profile = default_profile(&mut world.vocabulary);
     let event = happen(&mut world, waiting, what);
     // A target event shows the pod as it is now.
     let class = match &event.object {
@@ -236,10 +238,15 @@ fn helps_with(gaps: KnownGaps, plugin: &str, waiting: &PodInput, what: What) -> 
         }
         _ => world.compile(&Arc::new(waiting.clone())),
     };
-    let events = in_tree(plugin, gaps).expect("a plugin that ships with the engine");
-    events.iter().any(|registered| {
+    let plugin = profile.plugins().iter().find(|it| it.name() == plugin).expect("a default plugin");
+    let extensions = plugin.as_enqueue_extensions().expect("a plugin that ships with the engine");
+    extensions.events_to_register(gaps).iter().any(|registered| {
         registered.event.covers(event.what)
-            && registered.hint.is_none_or(|hint| hint(&world, world.class(class), &event))
+            && match registered.hint {
+                Hint::Always => true,
+                Hint::ByClass(hint) => hint(&world, world.class(class), &event),
+                Hint::ByPod => panic!("hints of shipped plugins read the class only"),
+            }
     })
 }
 

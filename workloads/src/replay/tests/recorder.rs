@@ -13,7 +13,8 @@ use schedlab_core::naive::preemption::{Preemption, PreemptionArgs, preempt};
 use schedlab_core::naive::schedule::{
     Decision, Pick, Profile, ScoreState, Search, run_pre_filter, schedule_pod, score_nodes, skipped_scores,
 };
-use schedlab_core::naive::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict, volume_binding};
+use schedlab_core::naive::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict};
+use schedlab_core::plugins::volume_binding::naive as volume_binding;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
