@@ -8,6 +8,7 @@
 
 pub mod args;
 pub mod build;
+pub mod descriptor;
 pub mod detail;
 pub mod diagnosis;
 pub mod event;

@@ -8,10 +8,12 @@
 //! and in-place resize are on; comparison operators of tolerations, preemption for deferred
 //! resizes and dynamic resource allocation are off.
 
+pub mod bench;
 pub mod cases;
 pub mod names;
 pub mod node_tree;
 pub mod nominated;
+pub mod plugin_twin;
 pub mod preemption;
 pub mod queue;
 pub mod requests;

@@ -2,14 +2,33 @@
 //! Upstream: plugins/defaultbinder/default_binder.go.
 
 mod hints;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
 
+use std::sync::Arc;
+
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::Plugin;
 use crate::framework::points::{Bind, BindPlugin, EnqueueExtensions, Handle, PodRef};
 use crate::ids::NodeId;
+#[cfg(test)]
+use crate::naive::cases::Cases;
 use crate::scheduler::ApiCall;
 
 /// Upstream's name.
 pub const NAME: &str = "DefaultBinder";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(DefaultBinder)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: Cases::NONE,
+};
 
 /// The default Bind plugin.
 #[derive(Clone, Copy, Debug)]

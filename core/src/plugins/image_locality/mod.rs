@@ -1,11 +1,16 @@
 //! ImageLocality: nodes that have the pod's images score by their size and spread.
 //! Upstream: plugins/imagelocality/image_locality.go.
 
+#[cfg(test)]
+mod cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
 use crate::framework::points::EnqueueExtensions;
 use crate::ids::ImageSetId;
@@ -15,6 +20,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "ImageLocality";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(1),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(ImageLocality)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const MIB: i64 = 1024 * 1024;
 /// Below this sum a node scores 0.

@@ -6,9 +6,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use super::NAME;
-use crate::input::{NodeInput, PodInput, VolumeSourceInput};
+use crate::fake::{self, Feature};
+use crate::framework::args::PluginArgs;
+use crate::input::{NodeInput, PodInput, VolumeInput, VolumeSourceInput};
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Fakes, PluginTwin, ScoreTwin, always_score, any_node, as_it_is};
 use crate::naive::{NODE_SCORE_MAX, NaiveCluster, NaiveNode};
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: None,
+    score: Some(ScoreTwin {
+        pre_score: always_score,
+        score: |asked, _, node| score(asked.pod, asked.cluster, node),
+        normalize: as_it_is,
+        benches: || vec![BenchPod::new("image_locality", plain())],
+    }),
+    fakes: Fakes {
+        node: |rng, node| {
+            if rng.uses(Feature::Images) {
+                node.images = (0..rng.range(1..=4)).map(|_| fake::image(rng)).collect();
+            }
+        },
+        pod: |rng, pod| {
+            if rng.uses(Feature::ImageVolumes) {
+                let source = VolumeSourceInput::Image { reference: fake::image_name(rng) };
+                pod.volumes.push(VolumeInput { name: "v0".to_owned(), source });
+            }
+        },
+        pending_pod: |_, _| {},
+        args: |_| PluginArgs::none(),
+    },
+    bench_node: any_node,
+};
 
 const MIB: i64 = 1024 * 1024;
 /// Below this, images are not worth a thought.

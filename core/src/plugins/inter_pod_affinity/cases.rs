@@ -1,9 +1,15 @@
 //! Cases of InterPodAffinity.
 
-use super::naive::{AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY, InterPodArgs};
+use super::NAME;
+use super::hint_cases::hint_cases;
+use super::naive::{AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY};
+use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
 use crate::input::{NodeInput, PodAffinityTermInput};
-use crate::naive::cases::{Case, PodParts, labels, node, pod, selector, term};
+use crate::naive::cases::{Case, Cases, PodParts, labels, node, pod, selector, term};
 use crate::naive::{Code, NaiveCluster};
+
+pub(super) const CASES: Cases =
+    Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
 
 /// Two nodes of zone z1 and one of z2.
 fn three() -> Vec<NodeInput> {
@@ -115,21 +121,21 @@ fn anti_affinity_filter_cases() -> Vec<Case> {
 }
 
 /// All cases of Filter.
-#[must_use]
-pub fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<Case> {
     let mut cases = affinity_filter_cases();
     cases.extend(anti_affinity_filter_cases());
     cases
 }
 
 /// All cases of Score.
-#[must_use]
-pub fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<Case> {
     let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
     let case = |name, pod| Case::new(name, &three(), pod);
-    let args = |hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods| InterPodArgs {
-        hard_pod_affinity_weight,
-        ignore_preferred_terms_of_existing_pods,
+    let args = |hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods| {
+        PluginArgs::InterPodAffinity(InterPodAffinityArgs {
+            hard_pod_affinity_weight,
+            ignore_preferred_terms_of_existing_pods,
+        })
     };
     #[rustfmt::skip]
     let cases = vec![
@@ -156,12 +162,12 @@ pub fn score_cases() -> Vec<Case> {
         case("what adds up to nothing is still scored", web().likes(5, term("zone", "app=db"))).with(&[("a", db().dislikes(5, term("zone", "app=web")))]).scores(&[0, 0, 0]),
         // Required terms of pods that are there count 1 each: z1 2, z2 1.
         case("pods that are there require the pod", web()).with(&[("a", db().near(term("zone", "app=web"))), ("b", db().near(term("zone", "app"))), ("c", db().near(term("zone", "app=web")))]).scores(&[100, 100, 0]),
-        case("the weight of that is an argument", web().likes(3, term("node", "app=cache"))).inter_pod(args(9, false)).with(&[("a", db().near(term("node", "app=web"))), ("b", pod("app=cache"))]).scores(&[100, 33, 0]),
-        case("a weight of 0 leaves it out", web()).inter_pod(args(0, false)).with(&[("a", db().near(term("zone", "app=web")))]),
+        case("the weight of that is an argument", web().likes(3, term("node", "app=cache"))).with_args(NAME, args(9, false)).with(&[("a", db().near(term("node", "app=web"))), ("b", pod("app=cache"))]).scores(&[100, 33, 0]),
+        case("a weight of 0 leaves it out", web()).with_args(NAME, args(0, false)).with(&[("a", db().near(term("zone", "app=web")))]),
         case("required terms of the pod itself do not score", web().near(term("zone", "app=db"))).with(&[("a", db())]),
         case("required anti-affinity does not score", web()).with(&[("a", db().away(term("zone", "app=web")))]),
-        case("a pod without preferences, when those of others are ignored", web()).inter_pod(args(1, true)).with(&[("a", db().likes(5, term("zone", "app=web")))]),
-        case("a pod with preferences, when those of others are ignored: they are not", web().likes(1, term("node", "app=db"))).inter_pod(args(1, true)).with(&[("a", db().likes(9, term("zone", "app=web"))), ("c", db())]).scores(&[100, 88, 0]),
+        case("a pod without preferences, when those of others are ignored", web()).with_args(NAME, args(1, true)).with(&[("a", db().likes(5, term("zone", "app=web")))]),
+        case("a pod with preferences, when those of others are ignored: they are not", web().likes(1, term("node", "app=db"))).with_args(NAME, args(1, true)).with(&[("a", db().likes(9, term("zone", "app=web"))), ("c", db())]).scores(&[100, 88, 0]),
         case("terminating pods count", web().likes(5, term("node", "app=db"))).with(&[("a", db().terminating())]).scores(&[100, 0, 0]),
         case("pods of another namespace do not count", web().likes(5, term("node", "app=db"))).with(&[("a", db().namespaced("red")), ("b", db())]).scores(&[0, 100, 0]),
         case("namespaces by name", web().likes(5, in_namespaces(&["red"], term("node", "app=db")))).with(&[("a", db().namespaced("red")), ("b", db())]).scores(&[100, 0, 0]),

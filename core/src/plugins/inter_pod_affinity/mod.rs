@@ -1,14 +1,22 @@
 //! InterPodAffinity: pods that want to be near other pods, or far from them.
 //! Upstream: plugins/interpodaffinity/{filtering,scoring}.go.
 
-#[cfg(any(test, feature = "naive"))]
-pub mod cases;
+#[cfg(test)]
+mod cases;
 mod detail;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+#[cfg(any(test, feature = "naive"))]
+mod twin;
+
+use std::sync::Arc;
 
 use crate::class::PodClass;
+use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
@@ -16,6 +24,7 @@ use crate::framework::plugin::{
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
+use crate::interner::Vocabulary;
 use crate::topology::affinity::AffinityState;
 use crate::topology::counter::{Counter, CounterId, Role};
 use crate::topology::domains::NO_DOMAIN;
@@ -23,6 +32,26 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "InterPodAffinity";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(2),
+    default_args: || PluginArgs::InterPodAffinity(InterPodAffinityArgs::default()),
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: twin::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, _: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::InterPodAffinity(args) = args else { return Err(other_args("InterPodAffinityArgs")) };
+    Ok(Arc::new(InterPodAffinity {
+        hard_pod_affinity_weight: args.hard_pod_affinity_weight,
+        ignore_preferred_of_existing: args.ignore_preferred_terms_of_existing_pods,
+    }))
+}
 
 const REASON_AFFINITY: Reason = Reason::Text("node(s) didn't match pod affinity rules");
 const REASON_ANTI_AFFINITY: Reason = Reason::Text("node(s) didn't match pod anti-affinity rules");

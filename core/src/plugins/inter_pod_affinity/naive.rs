@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use super::NAME;
+use super::NAME;
 use crate::input::{Labels, NodeInput, PodAffinityTermInput, PodInput};
 use crate::naive::selector::{Selector, UnreadableSelector};
 use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, PreFilter, Verdict};

@@ -1,14 +1,21 @@
 //! NodeAffinity: node selector, required and preferred node affinity, and what the scheduler's
 //! configuration adds. Upstream: plugins/nodeaffinity/node_affinity.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::class::selector::{NameSubset, NodeSelector, PreferredTerms};
+use crate::framework::args::{NodeAffinityArgs, PluginArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{
     FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
@@ -20,6 +27,26 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeAffinity";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(2),
+    default_args: || PluginArgs::NodeAffinity(NodeAffinityArgs::default()),
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, vocabulary: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::NodeAffinity(args) = args else { return Err(other_args("NodeAffinityArgs")) };
+    Ok(Arc::new(match &args.added_affinity {
+        Some(added) => NodeAffinity::with_added(added, vocabulary),
+        None => NodeAffinity::default(),
+    }))
+}
 
 const REASON_POD: Reason = Reason::Text("node(s) didn't match Pod's node affinity/selector");
 const REASON_ENFORCED: Reason = Reason::Text("node(s) didn't match scheduler-enforced node affinity");

@@ -5,14 +5,97 @@
 
 use std::collections::BTreeSet;
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::fake::{self, Feature, Rng};
+use crate::framework::args::{NodeAffinityArgs, PluginArgs};
 use crate::input::{Labels, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput, RequirementInput};
+use crate::naive::bench::{BenchPod, ZONE, plain};
 use crate::naive::names::{is_label_value, is_qualified_name};
-use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+use crate::naive::plugin_twin::{self, Asked, Fakes, FilterTwin, PluginTwin, ScoreTwin, any_node, no_counts};
+use crate::naive::{Code, NaiveNode, PreFilter, Verdict, normalize};
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.pod, added(asked)),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, added(asked), node),
+        benches: || {
+            vec![BenchPod::new(
+                "node_affinity",
+                PodInput { node_affinity: Some(bench_required()), ..plain() },
+            )]
+        },
+    }),
+    score: Some(ScoreTwin {
+        pre_score: |asked, _| match pre_score(asked.pod, added(asked)) {
+            Ok(PreScore::Run) => plugin_twin::PreScore::run(),
+            Ok(PreScore::Skip) => plugin_twin::PreScore::Skip,
+            Err(UnreadableTerm) => plugin_twin::PreScore::Fail,
+        },
+        score: |asked, _, node| score(asked.pod, added(asked), node),
+        normalize: |_, _, raw| normalize(raw),
+        benches: || {
+            vec![BenchPod::new(
+                "node_affinity",
+                PodInput { node_affinity: Some(bench_preferred()), ..plain() },
+            )]
+        },
+    }),
+    fakes: Fakes { node: |_, _| {}, pod: |_, _| {}, pending_pod: fake_pending_pod, args: fake_args },
+    bench_node: any_node,
+};
+
+/// `addedAffinity`. Its terms are taken as readable.
+fn added<'a>(asked: Asked<'a>) -> Option<&'a NodeAffinityInput> {
+    match asked.args(NAME) {
+        PluginArgs::NodeAffinity(args) => args.added_affinity.as_ref(),
+        _ => None,
+    }
+}
+
+fn fake_pending_pod(rng: &mut Rng, pod: &mut PodInput) {
+    if rng.uses(Feature::NodeSelector) {
+        pod.node_selector = Some(fake::node_selector(rng));
+    }
+    let affinity = fake::node_affinity(rng);
+    if affinity != NodeAffinityInput::default() {
+        pod.node_affinity = Some(affinity);
+    }
+}
+
+fn fake_args(rng: &mut Rng) -> PluginArgs {
+    let mut term = || fake::readable_term(rng);
+    let (one, other, preferred) = (term(), term(), term());
+    let added_affinity = rng.chance(30).then(|| NodeAffinityInput {
+        required: rng.chance(50).then(|| vec![one, other]),
+        preferred: rng.chance(50).then(|| vec![(3, preferred)]),
+        required_during_execution: None,
+    });
+    PluginArgs::NodeAffinity(NodeAffinityArgs { added_affinity })
+}
+
+fn bench_term(key: &str, values: &[&str]) -> NodeSelectorTermInput {
+    let values = values.iter().map(|&value| value.to_owned()).collect();
+    let requirement = RequirementInput { key: key.to_owned(), operator: "In".to_owned(), values };
+    NodeSelectorTermInput { match_expressions: vec![requirement], match_fields: Vec::new() }
+}
+
+/// Two of three zones.
+fn bench_required() -> NodeAffinityInput {
+    let term = bench_term(ZONE, &["zone-0", "zone-2"]);
+    NodeAffinityInput { required: Some(vec![term]), ..NodeAffinityInput::default() }
+}
+
+/// Fast disks, so that scores are scaled over the feasible nodes.
+fn bench_preferred() -> NodeAffinityInput {
+    let preferred = vec![(10, bench_term("disk", &["ssd"])), (3, bench_term("disk", &["nvme"]))];
+    NodeAffinityInput { preferred: Some(preferred), ..NodeAffinityInput::default() }
+}
 
 /// A preferred term cannot be read: upstream ends the whole cycle with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,50 @@
 //!
 //! Upstream: plugins/nodedeclaredfeatures/nodedeclaredfeatures.go.
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::fake::{self, Feature};
+use crate::framework::args::PluginArgs;
 use crate::input::PodInput;
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, no_counts};
 use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, node),
+        benches: || {
+            let mut pod = plain();
+            pod.containers[0].may_restart_all = true;
+            vec![BenchPod::new("node_declared_features", pod)]
+        },
+    }),
+    score: None,
+    fakes: Fakes {
+        node: |rng, node| {
+            if rng.uses(Feature::DeclaredFeatures) {
+                node.declared_features = fake::declared_features(rng);
+            }
+        },
+        pod: |rng, pod| {
+            if rng.uses(Feature::DeclaredFeatures) {
+                pod.host_network = rng.chance(50);
+                pod.has_user_namespace = rng.chance(50);
+                pod.containers[0].may_restart_all = rng.chance(30);
+                pod.containers[0].has_bind_mount_options = rng.chance(20);
+            }
+        },
+        pending_pod: |_, _| {},
+        args: |_| PluginArgs::none(),
+    },
+    bench_node: |number, node| {
+        if !number.is_multiple_of(3) {
+            node.declared_features.push("RestartAllContainersOnContainerExits".to_owned());
+        }
+    },
+};
 
 /// Features that upstream knows, in order.
 const KNOWN: [&str; 9] = [

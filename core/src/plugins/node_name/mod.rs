@@ -1,13 +1,19 @@
 //! NodeName: a pod that names its node fits there only.
 //! Upstream: plugins/nodename/node_name.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -15,6 +21,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeName";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(NodeName)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON: Reason = Reason::Text("node(s) didn't match the requested node name");
 

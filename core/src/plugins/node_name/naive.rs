@@ -4,9 +4,38 @@
 
 use std::collections::BTreeSet;
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::fake::{self, Feature};
+use crate::framework::args::PluginArgs;
 use crate::input::PodInput;
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, node),
+        benches: || {
+            let named = PodInput { node_name: Some("node-000007".to_owned()), ..plain() };
+            vec![BenchPod::new("node_name", named).keeping(0..2)]
+        },
+    }),
+    score: None,
+    fakes: Fakes {
+        node: |_, _| {},
+        pod: |_, _| {},
+        pending_pod: |rng, pod| {
+            if rng.uses(Feature::NodeName) {
+                pod.node_name = Some(fake::node_name(rng));
+            }
+        },
+        args: |_| PluginArgs::none(),
+    },
+    bench_node: any_node,
+};
 
 /// Only the named node is looked at.
 #[must_use]

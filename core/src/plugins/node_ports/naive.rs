@@ -2,9 +2,28 @@
 //!
 //! Upstream: plugins/nodeports/node_ports.go, kube-scheduler/framework `HostPortInfo`.
 
-pub(crate) use super::NAME;
+use super::NAME;
 use crate::input::{HostPortInput, PodInput};
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, node),
+        benches: || {
+            let mut pod = plain();
+            pod.containers[0].host_ports = vec![HostPortInput { host_port: 8080, ..Default::default() }];
+            vec![BenchPod::new("node_ports", pod)]
+        },
+    }),
+    score: None,
+    fakes: Fakes::NONE,
+    bench_node: any_node,
+};
 
 /// The address that stands for all addresses of a host.
 const ANY_ADDRESS: &str = "0.0.0.0";

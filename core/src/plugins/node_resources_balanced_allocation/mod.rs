@@ -1,11 +1,17 @@
 //! NodeResourcesBalancedAllocation: prefers nodes whose resources would be used more evenly with
 //! the pod than without it. Upstream: plugins/noderesources/balanced_allocation.go.
 
+#[cfg(test)]
+mod cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::args::{NodeResourcesBalancedAllocationArgs, PluginArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
 use crate::framework::points::EnqueueExtensions;
 use crate::interner::Vocabulary;
@@ -16,6 +22,29 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeResourcesBalancedAllocation";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(1),
+    default_args: || {
+        PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs::default())
+    },
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, vocabulary: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::NodeResourcesBalancedAllocation(args) = args else {
+        return Err(other_args("NodeResourcesBalancedAllocationArgs"));
+    };
+    let names: Vec<&str> = args.resources.iter().map(String::as_str).collect();
+    let plugin = NodeResourcesBalancedAllocation::over(&names, vocabulary);
+    Ok(Arc::new(if args.counts_volumes { plugin.counting_volumes() } else { plugin }))
+}
 
 /// Scores by evenness.
 #[derive(Clone, Debug)]

@@ -2,11 +2,61 @@
 //!
 //! Upstream: plugins/noderesources/balanced_allocation.go.
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::fake::{self};
+use crate::framework::args::{NodeResourcesBalancedAllocationArgs, PluginArgs};
 use crate::input::PodInput;
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Asked, Fakes, PluginTwin, PreScore, ScoreTwin, any_node, as_it_is};
 use crate::naive::requests::balanced_score_request;
-use crate::naive::{NODE_SCORE_MAX, NaiveNode};
+use crate::naive::{NODE_SCORE_MAX, NaiveNode, PreFilter};
 use crate::plugins::node_resources_fit::naive::{ResourceSpec, requested, usage};
+use crate::plugins::node_volume_limits::naive as node_volume_limits;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: None,
+    score: Some(ScoreTwin {
+        pre_score: |asked, _| {
+            let args = args(asked);
+            let asks_for_volumes =
+                args.counts_volumes && node_volume_limits::pre_filter(asked.pod) != PreFilter::Skip;
+            let is_skipped = !asks_for_volumes && is_skipped(asked.pod, &specs(args));
+            if is_skipped { PreScore::Skip } else { PreScore::run() }
+        },
+        score: |asked, _, node| {
+            let args = args(asked);
+            let load = || node_volume_limits::volume_load(asked.cluster, asked.pod, node);
+            let volumes = args.counts_volumes.then(load).flatten();
+            score_with_volumes(asked.pod, &specs(args), node, volumes)
+        },
+        normalize: as_it_is,
+        benches: || vec![BenchPod::new("balanced_allocation", plain())],
+    }),
+    fakes: Fakes {
+        node: |_, _| {},
+        pod: |_, _| {},
+        pending_pod: |_, _| {},
+        args: |rng| {
+            let resources = fake::resource_weights(rng).into_iter().map(|(name, _)| name).collect();
+            let counts_volumes = rng.chance(25);
+            let args = NodeResourcesBalancedAllocationArgs { resources, counts_volumes };
+            PluginArgs::NodeResourcesBalancedAllocation(args)
+        },
+    },
+    bench_node: any_node,
+};
+
+fn args<'a>(asked: Asked<'a>) -> &'a NodeResourcesBalancedAllocationArgs {
+    match asked.args(NAME) {
+        PluginArgs::NodeResourcesBalancedAllocation(args) => args,
+        other => panic!("{other:?} are no arguments of {NAME}"),
+    }
+}
+
+fn specs(args: &NodeResourcesBalancedAllocationArgs) -> Vec<ResourceSpec> {
+    args.resources.iter().map(|name| ResourceSpec { name: name.clone(), weight: 1 }).collect()
+}
 
 /// Whether the pod requests none of the resources: then there is nothing to balance.
 #[must_use]

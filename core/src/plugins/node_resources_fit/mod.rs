@@ -5,11 +5,19 @@
 //! Cost of Filter: one compare per node and requested resource, two `i64` columns read: 16 B a
 //! node and resource, 64 nodes a mask word.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::args::{NodeResourcesFitArgs, PluginArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin,
@@ -24,6 +32,29 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeResourcesFit";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(1),
+    default_args: || PluginArgs::NodeResourcesFit(NodeResourcesFitArgs::default()),
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, vocabulary: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::NodeResourcesFit(args) = args else { return Err(other_args("NodeResourcesFitArgs")) };
+    let names: Vec<&str> = args.ignored_resources.iter().map(String::as_str).collect();
+    let groups: Vec<&str> = args.ignored_resource_groups.iter().map(String::as_str).collect();
+    Ok(Arc::new(
+        NodeResourcesFit::new(args.scoring_strategy.clone(), vocabulary)
+            .ignoring(&names, vocabulary)
+            .ignoring_groups(&groups),
+    ))
+}
 
 const TOO_MANY_PODS: Reason = Reason::Text("Too many pods");
 

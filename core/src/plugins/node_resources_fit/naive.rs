@@ -5,15 +5,73 @@
 
 use std::collections::BTreeSet;
 
-pub(crate) use super::NAME;
+use super::NAME;
+use super::ScoringStrategy;
+use crate::fake::{self, Rng};
+use crate::framework::args::{NodeResourcesFitArgs, PluginArgs};
 use crate::input::PodInput;
+use crate::naive::bench::{BenchPod, plain, requesting};
 use crate::naive::names::{is_extended_resource, is_scalar_resource};
+use crate::naive::plugin_twin::{
+    Asked, Fakes, FilterTwin, PluginTwin, ScoreTwin, all_nodes, always_score, any_node, as_it_is, no_counts,
+};
 use crate::naive::requests::{Resources, fit_request, fit_score_request, occupied};
 use crate::naive::{Code, NODE_SCORE_MAX, NaiveNode, Verdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: all_nodes,
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, &FitArgs::of(asked), node),
+        benches: || vec![BenchPod::new("resources_fit", requesting("6", "4Gi"))],
+    }),
+    score: Some(ScoreTwin {
+        pre_score: always_score,
+        score: |asked, _, node| score(asked.pod, &FitArgs::of(asked), node),
+        normalize: as_it_is,
+        benches: bench_scores,
+    }),
+    fakes: Fakes { node: |_, _| {}, pod: |_, _| {}, pending_pod: |_, _| {}, args: fake_args },
+    bench_node: any_node,
+};
+
+fn bench_scores() -> Vec<BenchPod> {
+    let with = |path, strategy| {
+        let scoring_strategy = ScoringStrategy { strategy, ..ScoringStrategy::least_allocated() };
+        let args = NodeResourcesFitArgs { scoring_strategy, ..NodeResourcesFitArgs::default() };
+        BenchPod::new(path, plain()).with_args(PluginArgs::NodeResourcesFit(args))
+    };
+    let shape = vec![(0, 0), (70, 100), (100, 30)];
+    vec![
+        with("resources_fit/least_allocated", super::Strategy::LeastAllocated),
+        with("resources_fit/most_allocated", super::Strategy::MostAllocated),
+        with("resources_fit/requested_to_capacity_ratio", super::Strategy::RequestedToCapacityRatio(shape)),
+    ]
+}
+
+fn fake_args(rng: &mut Rng) -> PluginArgs {
+    let strategy = match rng.range(0..=3) {
+        0 => super::Strategy::LeastAllocated,
+        1 => super::Strategy::MostAllocated,
+        _ => super::Strategy::RequestedToCapacityRatio(fake::shape(rng)),
+    };
+    let mut args = NodeResourcesFitArgs {
+        scoring_strategy: ScoringStrategy { strategy, resources: fake::resource_weights(rng) },
+        ..NodeResourcesFitArgs::default()
+    };
+    if rng.chance(30) {
+        args.ignored_resources.push(fake::extended_resource(rng));
+    }
+    if rng.chance(20) {
+        args.ignored_resource_groups.push("example.com".to_owned());
+    }
+    PluginArgs::NodeResourcesFit(args)
+}
 
 /// Scores of shape points go from 0 to this.
 const SHAPE_SCORE_MAX: i64 = 10;
@@ -58,6 +116,31 @@ pub struct ResourceSpec {
     pub name: String,
     /// How much it counts.
     pub weight: i64,
+}
+
+impl FitArgs {
+    /// What the profile says, on the API's own scale.
+    fn of(asked: Asked<'_>) -> FitArgs {
+        let PluginArgs::NodeResourcesFit(args) = asked.args(NAME) else { return FitArgs::default() };
+        let point =
+            |&(utilization, score): &(i64, i64)| ShapePoint { utilization, score: score / SHAPE_SCORE_MAX };
+        let ScoringStrategy { strategy, resources } = &args.scoring_strategy;
+        FitArgs {
+            ignored_resources: args.ignored_resources.iter().cloned().collect(),
+            ignored_resource_groups: args.ignored_resource_groups.iter().cloned().collect(),
+            strategy: match strategy {
+                super::Strategy::LeastAllocated => Strategy::LeastAllocated,
+                super::Strategy::MostAllocated => Strategy::MostAllocated,
+                super::Strategy::RequestedToCapacityRatio(shape) => {
+                    Strategy::RequestedToCapacityRatio(shape.iter().map(point).collect())
+                }
+            },
+            resources: resources
+                .iter()
+                .map(|(name, weight)| ResourceSpec { name: name.clone(), weight: *weight })
+                .collect(),
+        }
+    }
 }
 
 impl Default for FitArgs {

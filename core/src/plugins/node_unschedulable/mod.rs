@@ -1,11 +1,18 @@
 //! NodeUnschedulable: cordoned nodes take only pods that tolerate the taint of that name.
 //! Upstream: plugins/nodeunschedulable/node_unschedulable.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -14,6 +21,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeUnschedulable";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, vocabulary| Ok(Arc::new(NodeUnschedulable::new(vocabulary))),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON: Reason = Reason::Text("node(s) were unschedulable");
 

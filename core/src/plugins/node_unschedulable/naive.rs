@@ -2,19 +2,48 @@
 //!
 //! Upstream: plugins/nodeunschedulable/node_unschedulable.go.
 
-pub(crate) use super::NAME;
-use crate::input::{PodInput, TaintInput};
+use super::NAME;
+use crate::fake::Feature;
+use crate::framework::args::PluginArgs;
+use crate::input::{PodInput, TaintInput, TolerationInput};
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, all_nodes, any_node, no_counts};
 use crate::naive::{Code, NaiveNode, Verdict};
 use crate::plugins::taint_toleration::naive::is_tolerated;
+
+/// The taint that a cordoned node stands for.
+const CORDON: &str = "node.kubernetes.io/unschedulable";
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: all_nodes,
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, node),
+        benches: || vec![BenchPod::new("node_unschedulable", plain())],
+    }),
+    score: None,
+    fakes: Fakes {
+        node: |rng, node| node.unschedulable = rng.uses(Feature::Cordons),
+        pod: |_, _| {},
+        pending_pod: |rng, pod| {
+            if rng.uses(Feature::Cordons) {
+                pod.tolerations.push(TolerationInput {
+                    key: CORDON.to_owned(),
+                    operator: "Exists".to_owned(),
+                    ..Default::default()
+                });
+            }
+        },
+        args: |_| PluginArgs::none(),
+    },
+    bench_node: any_node,
+};
 
 /// Rejects a cordoned node.
 #[must_use]
 pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
-    let cordon = TaintInput {
-        key: "node.kubernetes.io/unschedulable".to_owned(),
-        value: String::new(),
-        effect: "NoSchedule".to_owned(),
-    };
+    let cordon = TaintInput { key: CORDON.to_owned(), value: String::new(), effect: "NoSchedule".to_owned() };
     if !node.input.unschedulable || is_tolerated(&cordon, &pod.tolerations) {
         return None;
     }
@@ -35,7 +64,7 @@ mod tests {
             tolerations: Vec<TolerationInput>,
             fits: bool,
         }
-        let key = "node.kubernetes.io/unschedulable";
+        let key = CORDON;
         #[rustfmt::skip]
         let cases = [
             Case { name: "open node", unschedulable: false, tolerations: vec![], fits: true },

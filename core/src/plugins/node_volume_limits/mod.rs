@@ -5,12 +5,19 @@
 //! owner, an inline volume that cannot be translated), the node is rejected with the error's text.
 //! Volumes of placed pods with such an error do not count.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
 use crate::class::volumes::InlineVolume;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, retain_rows};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -23,6 +30,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "NodeVolumeLimits";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(NodeVolumeLimits)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON: Reason = Reason::Text("node(s) exceed max volume count");
 

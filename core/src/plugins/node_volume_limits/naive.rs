@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use super::NAME;
+use super::NAME;
 use crate::input::storage::{ClaimInput, PersistentVolumeSourceInput};
 use crate::input::{PodInput, VolumeSourceInput};
+use crate::naive::bench::{BenchPod, claiming};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::storage::{UsedClaim, ownership_error, used_claims};
 use crate::naive::{Code, NaiveCluster, NaiveNode, PreFilter, Verdict};
 use crate::storage::csi::{
@@ -17,6 +19,19 @@ use crate::storage::csi::{
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.cluster, asked.pod, node),
+        benches: || vec![BenchPod::new("node_volume_limits", claiming("attached")).rarely()],
+    }),
+    score: None,
+    fakes: Fakes::NONE,
+    bench_node: any_node,
+};
 
 /// Driver and handle.
 type CsiVolume = (String, String);

@@ -1,12 +1,24 @@
 //! Cases of PodTopologySpread.
 
+use super::NAME;
+use super::hint_cases::hint_cases;
 use super::naive::{NO_LABEL, TOO_SKEWED};
+use crate::framework::args::{Defaulting, PluginArgs, PodTopologySpreadArgs};
 use crate::input::{
     NodeAffinityInput, NodeInput, NodeSelectorTermInput, OwnerInput, PodInput, RequirementInput,
     ServiceInput, SpreadConstraintInput, TaintInput, WorkloadInput, WorkloadKind,
 };
-use crate::naive::cases::{Case, PodParts, hard, labels, node, pod, selector, soft};
+use crate::naive::cases::{Case, Cases, PodParts, hard, labels, node, pod, selector, soft};
 use crate::naive::{Code, NaiveCluster};
+
+pub(super) const CASES: Cases =
+    Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
+
+/// These default constraints.
+fn defaulting(constraints: &[SpreadConstraintInput]) -> PluginArgs {
+    let default_constraints = constraints.to_vec();
+    PluginArgs::PodTopologySpread(PodTopologySpreadArgs { default_constraints, defaulting: Defaulting::List })
+}
 
 const HOST: &str = "kubernetes.io/hostname";
 
@@ -182,21 +194,20 @@ fn several_and_default_constraints() -> Vec<Case> {
         Case::new("policies differ: zones by affinity, nodes not", &spot, policies(zone(), ignoring_affinity(by_node()))).with(&spread_out).rejects(&skewed(&["a", "b", "x"])),
         Case::new("policies differ: zones by affinity and taints", &spot, policies(honoring_taints(zone()), by_node())).with(&spread_out).all_fit(),
         Case::new("policies differ: zones by neither, nodes by both", &spot, policies(ignoring_affinity(zone()), honoring_taints(by_node()))).with(&spread_out).rejects(&skewed(&["a", "b"])),
-        Case::new("list defaults and a service", &four(), web()).defaulting(&defaults).having(service("app=web")).with(&each("app=web", &[("a", 1)])).rejects(&skewed(&["a", "b"])),
-        Case::new("list defaults and a service of other pods", &four(), web()).defaulting(&defaults).having(service("app=db")).with(&each("app=web", &[("a", 1)])),
-        Case::new("list defaults and a service without a selector", &four(), web()).defaulting(&defaults).having(service("-")),
-        Case::new("list defaults, and the pod has its own", &four(), web().spread(hard(1, "node", "app=web"))).defaulting(&defaults).having(service("app=web")).with(&each("app=web", &[("a", 1)])).rejects(&skewed(&["a"])),
-        Case::new("list defaults, and the pod has its own soft ones", &four(), web().spread(soft(1, "node", "app=web"))).defaulting(&defaults).having(service("app=web")),
-        Case::new("soft defaults only", &four(), web()).defaulting(&defaults[1..2]).having(service("app=web")),
-        Case::new("an empty list of defaults", &four(), web()).defaulting(&[]).having(service("app=web")),
+        Case::new("list defaults and a service", &four(), web()).with_args(NAME, defaulting(&defaults)).having(service("app=web")).with(&each("app=web", &[("a", 1)])).rejects(&skewed(&["a", "b"])),
+        Case::new("list defaults and a service of other pods", &four(), web()).with_args(NAME, defaulting(&defaults)).having(service("app=db")).with(&each("app=web", &[("a", 1)])),
+        Case::new("list defaults and a service without a selector", &four(), web()).with_args(NAME, defaulting(&defaults)).having(service("-")),
+        Case::new("list defaults, and the pod has its own", &four(), web().spread(hard(1, "node", "app=web"))).with_args(NAME, defaulting(&defaults)).having(service("app=web")).with(&each("app=web", &[("a", 1)])).rejects(&skewed(&["a"])),
+        Case::new("list defaults, and the pod has its own soft ones", &four(), web().spread(soft(1, "node", "app=web"))).with_args(NAME, defaulting(&defaults)).having(service("app=web")),
+        Case::new("soft defaults only", &four(), web()).with_args(NAME, defaulting(&defaults[1..2])).having(service("app=web")),
+        Case::new("an empty list of defaults", &four(), web()).with_args(NAME, defaulting(&[])).having(service("app=web")),
         Case::new("the system's defaults are soft", &four(), web()).having(service("app=web")),
     ];
     cases
 }
 
 /// All cases of Filter.
-#[must_use]
-pub fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<Case> {
     let mut cases = one_hard_constraint();
     cases.extend(refined_hard_constraints());
     cases.extend(several_and_default_constraints());
@@ -211,7 +222,7 @@ fn default_selector_cases() -> Vec<Case> {
     let web = || pod("app=web tier=1");
     let defaults = [hard(1, "node", "-")];
     let others = [("a", web()), ("b", pod("app=web")), ("x", pod("tier=1"))];
-    let case = |name, pod| Case::new(name, &four(), pod).defaulting(&defaults).with(&others);
+    let case = |name, pod| Case::new(name, &four(), pod).with_args(NAME, defaulting(&defaults)).with(&others);
     #[rustfmt::skip]
     let cases = vec![
         case("no service, no owner", web()),
@@ -232,8 +243,7 @@ fn default_selector_cases() -> Vec<Case> {
 }
 
 /// All cases of Score. The expected numbers are worked out beside those that need it.
-#[must_use]
-pub fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<Case> {
     let web = || pod("app=web");
     let by_node = |skew| web().spread(soft(skew, HOST, "app=web"));
     let by_zone = || web().spread(soft(1, "zone", "app=web"));
@@ -257,7 +267,7 @@ pub fn score_cases() -> Vec<Case> {
     let cases = vec![
         Case::new("no constraints", &four(), web()),
         Case::new("only hard constraints", &four(), web().spread(hard(1, HOST, "app=web"))),
-        Case::new("list defaults, but nothing selects the pod", &four(), web()).defaulting(&[soft(1, HOST, "-")]),
+        Case::new("list defaults, but nothing selects the pod", &four(), web()).with_args(NAME, defaulting(&[soft(1, HOST, "-")])),
         Case::new("no pods: all equal", &four(), by_node(1)).scores(&[100; 4]),
         Case::new("one node", &four(), by_node(1)).with(&counts).only(&["a"]).scores(&[100]),
         Case::new("the same number everywhere", &four()[..2], by_node(1)).with(&each("app=web", &[("a", 1), ("b", 1)])).scores(&[100, 100]),
@@ -306,8 +316,8 @@ pub fn score_cases() -> Vec<Case> {
         // b without a zone: by name only 1.791 * 2 + 2 = 6; a 4 + ln 4 * 1 + 4 = 9; x and y 2 + 4.
         Case::new("the system's defaults, one node without a zone", &{ let mut nodes = zones.clone(); nodes[1].labels.remove("topology.kubernetes.io/zone"); nodes }, web()).having(service("app=web")).with(&service_pods).scores(&[66, 100, 100, 100]),
         // List defaults need every key: b gets nothing.
-        Case::new("list defaults, one node without a zone", &{ let mut nodes = four(); nodes[1].labels.remove("zone"); nodes }, web()).defaulting(&[soft(1, HOST, "-"), soft(1, "zone", "-")]).having(service("app=web")).with(&service_pods).scores(&[0, 0, 100, 100]),
-        Case::new("list defaults, and the pod has its own", &four(), by_node(1)).defaulting(&[soft(5, "zone", "-")]).having(service("app=web")).with(&counts).scores(&[20, 60, 100, 0]),
+        Case::new("list defaults, one node without a zone", &{ let mut nodes = four(); nodes[1].labels.remove("zone"); nodes }, web()).with_args(NAME, defaulting(&[soft(1, HOST, "-"), soft(1, "zone", "-")])).having(service("app=web")).with(&service_pods).scores(&[0, 0, 100, 100]),
+        Case::new("list defaults, and the pod has its own", &four(), by_node(1)).with_args(NAME, defaulting(&[soft(5, "zone", "-")])).having(service("app=web")).with(&counts).scores(&[20, 60, 100, 0]),
     ];
     cases
 }

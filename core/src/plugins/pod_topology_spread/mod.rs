@@ -1,16 +1,23 @@
 //! PodTopologySpread: pods of a group are spread over the domains of a topology key.
 //! Upstream: plugins/podtopologyspread/{filtering,scoring}.go.
 
-#[cfg(any(test, feature = "naive"))]
-pub mod cases;
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+#[cfg(any(test, feature = "naive"))]
+mod twin;
 
+use std::sync::Arc;
 use std::sync::Mutex;
 
 use crate::class::PodClass;
 use crate::class::affinity::SpreadConstraint;
+use crate::framework::args::{Defaulting, PluginArgs, PodTopologySpreadArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::{Detail, SpreadDetail};
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
@@ -27,6 +34,27 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "PodTopologySpread";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(2),
+    default_args: || PluginArgs::PodTopologySpread(PodTopologySpreadArgs::default()),
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: twin::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, vocabulary: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::PodTopologySpread(args) = args else { return Err(other_args("PodTopologySpreadArgs")) };
+    let defaults = match args.defaulting {
+        Defaulting::System => DefaultConstraints::System,
+        Defaulting::List => DefaultConstraints::List(args.default_constraints.clone()),
+    };
+    Ok(Arc::new(PodTopologySpread::new(defaults, vocabulary)))
+}
 
 const REASON_SKEW: Reason = Reason::Text("node(s) didn't match pod topology spread constraints");
 const REASON_LABEL: Reason =

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use super::NAME;
+use super::NAME;
 use crate::input::{Labels, NodeInput, PodInput, SpreadConstraintInput};
 use crate::naive::selector::Selector;
 use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, NaiveNode, NaivePod, Verdict};
@@ -220,7 +220,7 @@ pub fn normalize(state: &ScoreState, nodes: &[&str], raw: &[i64]) -> Vec<i64> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Action {
+pub(super) enum Action {
     DoNotSchedule,
     ScheduleAnyway,
 }

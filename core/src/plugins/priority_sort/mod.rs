@@ -2,12 +2,31 @@
 //! Upstream: plugins/queuesort/priority_sort.go.
 
 mod hints;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
 
+use std::sync::Arc;
+
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{Plugin, QueueKey, QueueSortPlugin};
 use crate::framework::points::EnqueueExtensions;
+#[cfg(test)]
+use crate::naive::cases::Cases;
 
 /// Upstream's name.
 pub const NAME: &str = "PrioritySort";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(PrioritySort)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: Cases::NONE,
+};
 
 /// The default queue order.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,36 @@
 //! SchedulingGates: a pod with gates does not enter the queue.
 //! Upstream: plugins/schedulinggates/scheduling_gates.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
+
+use std::sync::Arc;
 
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
 use crate::framework::points::EnqueueExtensions;
 use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "SchedulingGates";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(SchedulingGates)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 /// Holds back pods that carry `spec.schedulingGates`.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,18 @@
 //! TaintToleration: NoSchedule and NoExecute taints keep a pod out, PreferNoSchedule taints cost
 //! score. Upstream: plugins/tainttoleration/taint_toleration.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
     FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
@@ -18,6 +25,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "TaintToleration";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(3),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(TaintToleration)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON: Reason = Reason::Text("node(s) had untolerated taint(s)");
 

@@ -2,9 +2,56 @@
 //!
 //! Upstream: plugins/tainttoleration/taint_toleration.go, and api/core/v1 `ToleratesTaint`.
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::fake::{self, Feature, Rng};
+use crate::framework::args::PluginArgs;
 use crate::input::{NodeInput, PodInput, TaintInput, TolerationInput};
-use crate::naive::{Code, NaiveNode, Verdict};
+use crate::naive::bench::{BenchPod, plain};
+use crate::naive::plugin_twin::{
+    Fakes, FilterTwin, PluginTwin, ScoreTwin, all_nodes, always_score, no_counts,
+};
+use crate::naive::{Code, NaiveNode, Verdict, normalize_reversed};
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: all_nodes,
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.pod, node),
+        benches: || vec![BenchPod::new("taint_toleration", plain())],
+    }),
+    score: Some(ScoreTwin {
+        pre_score: always_score,
+        score: |asked, _, node| score(asked.pod, node),
+        normalize: |_, _, raw| normalize_reversed(raw),
+        benches: || vec![BenchPod::new("taint_toleration", plain())],
+    }),
+    fakes: Fakes {
+        node: fake_node,
+        pod: |_, _| {},
+        pending_pod: fake_pending_pod,
+        args: |_| PluginArgs::none(),
+    },
+    bench_node: |number, node| {
+        if number.is_multiple_of(9) {
+            let (key, effect) = ("busy".to_owned(), "PreferNoSchedule".to_owned());
+            node.taints.push(TaintInput { key, value: String::new(), effect });
+        }
+    },
+};
+
+fn fake_node(rng: &mut Rng, node: &mut NodeInput) {
+    if rng.uses(Feature::Taints) {
+        node.taints = (0..rng.range(1..=3)).map(|_| fake::taint(rng)).collect();
+    }
+}
+
+fn fake_pending_pod(rng: &mut Rng, pod: &mut PodInput) {
+    if rng.uses(Feature::Taints) {
+        let count = rng.range(1..=3);
+        pod.tolerations.extend((0..count).map(|_| fake::toleration(rng)));
+    }
+}
 
 /// Rejects a node with a hard taint that the pod does not tolerate.
 #[must_use]

@@ -6,27 +6,56 @@
 //! selector that does not parse, an in-tree volume that cannot be translated), the pod or the node
 //! is rejected. API validation lets none of these happen.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 mod pre_bind;
 mod search;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::args::{PluginArgs, VolumeBindingArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
 use crate::framework::points::{EnqueueExtensions, PreBindPlugin};
 use crate::framework::status::{Code, Reason};
 use crate::ids::Symbol;
+use crate::interner::Vocabulary;
 use crate::plugins::node_resources_fit::broken_line;
 use crate::storage::VolumeDecision;
 use crate::world::World;
-
 use search::{OnNode, Search, claims};
 
 /// Upstream's name.
 pub const NAME: &str = "VolumeBinding";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: || PluginArgs::VolumeBinding(VolumeBindingArgs::default()),
+    factory: factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, _: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::VolumeBinding(args) = args else { return Err(other_args("VolumeBindingArgs")) };
+    let scaled = |&(utilization, score): &(i64, i64)| (utilization, score * SHAPE_SCALE);
+    Ok(Arc::new(VolumeBinding::with_shape(args.shape.iter().map(scaled).collect())))
+}
+
+/// A shape's scores go from 0 to 10 in a file and from 0 to 100 in the engine.
+const SHAPE_SCALE: i64 = 10;
 
 const REASON_NODE_AFFINITY: Reason = Reason::Text("node(s) didn't match PersistentVolume's node affinity");
 const REASON_NOTHING_TO_BIND: Reason =

@@ -6,11 +6,16 @@
 
 use std::collections::BTreeMap;
 
-pub(crate) use super::NAME;
+use super::NAME;
+use crate::framework::args::{PluginArgs, VolumeBindingArgs};
 use crate::input::storage::{
     BindingMode, ClaimInput, PersistentVolumeInput, StorageCapacityInput, StorageClassInput,
 };
 use crate::input::{LabelSelectorInput, Labels, NodeInput, NodeSelectorTermInput, PodInput};
+use crate::naive::bench::{BenchPod, claiming};
+use crate::naive::plugin_twin::{
+    Fakes, FilterTwin, PluginTwin, ScoreTwin, always_score, any_node, as_it_is, no_counts,
+};
 use crate::naive::storage::{ownership_error, used_claims};
 use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, NaiveNode, PreFilter, Verdict};
 use crate::plugins::node_affinity::naive::term_matches;
@@ -20,6 +25,34 @@ use crate::storage::csi::{InTreePlugin, in_tree_handle, translated_affinity};
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.cluster, asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.cluster, asked.pod, node),
+        benches: || {
+            vec![
+                BenchPod::new("volume_binding/wait_for_consumer", claiming("open")).rarely(),
+                BenchPod::new("volume_binding/bound", claiming("bound")).rarely(),
+            ]
+        },
+    }),
+    score: Some(ScoreTwin {
+        pre_score: always_score,
+        score: |asked, _, node| score(asked.cluster, asked.pod, node),
+        normalize: as_it_is,
+        benches: || vec![BenchPod::new("volume_binding/wait_for_consumer", claiming("open"))],
+    }),
+    fakes: Fakes {
+        node: |_, _| {},
+        pod: |_, _| {},
+        pending_pod: |_, _| {},
+        args: |_| PluginArgs::VolumeBinding(VolumeBindingArgs::default()),
+    },
+    bench_node: any_node,
+};
 
 /// What a pod's claims get on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,18 @@
 //! VolumeRestrictions: a claim for one pod is used by one pod, and some disks cannot be shared by
 //! the pods of a node. Upstream: plugins/volumerestrictions/volume_restrictions.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -15,6 +22,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "VolumeRestrictions";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, _| Ok(Arc::new(VolumeRestrictions)),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON_DISK: Reason = Reason::Text("node(s) had no available disk");
 const REASON_ONE_POD: Reason = Reason::Text(

@@ -4,14 +4,48 @@
 
 use std::collections::BTreeSet;
 
-pub(crate) use super::NAME;
-use crate::input::{PodInput, VolumeSourceInput};
+use super::NAME;
+use crate::input::{NodeInput, PodInput, VolumeInput, VolumeSourceInput};
+use crate::naive::bench::{BenchPod, requesting};
+use crate::naive::plugin_twin::{Counted, Fakes, FilterTwin, PluginTwin, PodCounts, any_node};
 use crate::naive::storage::used_claims;
-use crate::naive::{Code, NaiveCluster, NaiveNode, PreFilter, Verdict};
+use crate::naive::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.cluster, asked.pod),
+        count: |asked| Counted::of(Some(claim_uses(asked.cluster, asked.pod))),
+        filter: |asked, counted, node| filter(counted.get()?, asked.pod, node),
+        benches: || {
+            let pd_name = "disk-1".to_owned();
+            let source = VolumeSourceInput::GcePersistentDisk { pd_name, read_only: false };
+            let volumes = vec![VolumeInput { name: "disk".to_owned(), source }];
+            vec![BenchPod::new("volume_restrictions", PodInput { volumes, ..requesting("100m", "200Mi") })]
+        },
+    }),
+    score: None,
+    fakes: Fakes::NONE,
+    bench_node: any_node,
+};
+
+impl PodCounts for ClaimUses {
+    fn add_pod(&mut self, _: &PodInput, added: &NaivePod, _: &NodeInput) {
+        ClaimUses::add_pod(self, added);
+    }
+
+    fn remove_pod(&mut self, _: &PodInput, removed: &NaivePod, _: &NodeInput) {
+        ClaimUses::remove_pod(self, removed);
+    }
+
+    fn boxed(&self) -> Box<dyn PodCounts> {
+        Box::new(self.clone())
+    }
+}
 
 /// How often the pod's claims for one pod are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

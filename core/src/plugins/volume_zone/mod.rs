@@ -1,11 +1,18 @@
 //! VolumeZone: a volume with zone labels can be used on nodes of these zones only.
 //! Upstream: plugins/volumezone/volume_zone.go.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, retain_rows};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -20,6 +27,18 @@ use crate::world::World;
 
 /// Upstream's name.
 pub const NAME: &str = "VolumeZone";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: no_args,
+    factory: |_, vocabulary| Ok(Arc::new(VolumeZone::new(vocabulary))),
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
 
 const REASON: Reason = Reason::Text("node(s) had no available volume zone");
 const NO_CLAIM_NAME: Reason = Reason::Text("PersistentVolumeClaim had no name");

@@ -2,15 +2,30 @@
 //!
 //! Upstream: plugins/volumezone/volume_zone.go.
 
-pub(crate) use super::NAME;
+use super::NAME;
 use crate::input::PodInput;
 use crate::input::storage::BindingMode;
+use crate::naive::bench::{BenchPod, claiming};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::storage::used_claims;
 use crate::naive::{Code, NaiveCluster, NaiveNode, PreFilter, Verdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The twin.
+pub(super) const TWIN: PluginTwin = PluginTwin {
+    filter: Some(FilterTwin {
+        pre_filter: |asked| pre_filter(asked.cluster, asked.pod),
+        count: no_counts,
+        filter: |asked, _, node| filter(asked.cluster, asked.pod, node),
+        benches: || vec![BenchPod::new("volume_zone", claiming("zonal")).rarely()],
+    }),
+    score: None,
+    fakes: Fakes::NONE,
+    bench_node: any_node,
+};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REGION: &str = "topology.kubernetes.io/region";
