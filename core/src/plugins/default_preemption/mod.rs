@@ -27,7 +27,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(0),
     default_args: || PluginArgs::DefaultPreemption(DefaultPreemptionArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: naive::TWIN,
     #[cfg(test)]

@@ -38,7 +38,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(2),
     default_args: || PluginArgs::InterPodAffinity(InterPodAffinityArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: twin::TWIN,
     #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(2),
     default_args: || PluginArgs::NodeAffinity(NodeAffinityArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: naive::TWIN,
     #[cfg(test)]

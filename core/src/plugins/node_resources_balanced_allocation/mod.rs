@@ -30,7 +30,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     default_args: || {
         PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs::default())
     },
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: naive::TWIN,
     #[cfg(test)]

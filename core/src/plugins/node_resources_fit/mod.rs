@@ -38,7 +38,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(1),
     default_args: || PluginArgs::NodeResourcesFit(NodeResourcesFitArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: naive::TWIN,
     #[cfg(test)]

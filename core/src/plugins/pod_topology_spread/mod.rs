@@ -40,7 +40,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(2),
     default_args: || PluginArgs::PodTopologySpread(PodTopologySpreadArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: twin::TWIN,
     #[cfg(test)]

@@ -41,7 +41,7 @@ pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
     name: NAME,
     default_weight: Some(0),
     default_args: || PluginArgs::VolumeBinding(VolumeBindingArgs::default()),
-    factory: factory,
+    factory,
     #[cfg(any(test, feature = "naive"))]
     twin: naive::TWIN,
     #[cfg(test)]
