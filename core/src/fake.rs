@@ -13,12 +13,12 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::input::{
-    ContainerInput, ImageInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
-    RequirementInput, TaintInput, TolerationInput, VolumeInput, VolumeSourceInput,
+    ContainerInput, ImageInput, Labels, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
+    RequirementInput, TaintInput, TolerationInput,
 };
-use crate::naive::node_resources_fit::{FitArgs, ResourceSpec, ShapePoint, Strategy};
 use crate::naive::schedule::Profile;
 use crate::naive::{NaiveCluster, NaiveNode};
+use crate::plugins::IN_TREE;
 use crate::quantity::Quantity;
 
 pub use volumes::storage;
@@ -177,6 +177,7 @@ pub fn for_each_seed(name: &str, count: u64, check: impl Fn(&mut Rng)) {
 }
 
 use resources::{HUGE_PAGES, allocatable, container, requests, resize};
+pub(crate) use rules::default_constraint;
 pub use rules::{add_nominations, add_objects, identified};
 
 /// A cluster with some pods on its nodes, fitting or not, named `p0`, `p1` and so on, with objects
@@ -207,12 +208,8 @@ pub fn nodes(rng: &mut Rng, count: RangeInclusive<usize>) -> Vec<NodeInput> {
 
 /// A node named `n<index>`.
 pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
-    let mut node = NodeInput {
-        name: format!("n{index}"),
-        unschedulable: rng.uses(Feature::Cordons),
-        allocatable: allocatable(rng),
-        ..Default::default()
-    };
+    let mut node =
+        NodeInput { name: format!("n{index}"), allocatable: allocatable(rng), ..Default::default() };
     for key in LABEL_KEYS {
         if rng.chance(50) {
             let value = word(rng, &LABEL_VALUES);
@@ -230,17 +227,8 @@ pub fn node(rng: &mut Rng, index: usize) -> NodeInput {
     if rng.uses(Feature::Hostnames) {
         node.labels.insert("kubernetes.io/hostname".to_owned(), node.name.clone());
     }
-    if rng.uses(Feature::Taints) {
-        node.taints = (0..rng.range(1..=3)).map(|_| taint(rng)).collect();
-    }
-    if rng.uses(Feature::Images) {
-        node.images = (0..rng.range(1..=4)).map(|_| image(rng)).collect();
-    }
-    if rng.uses(Feature::DeclaredFeatures) {
-        node.declared_features = (0..rng.range(0..=3)).map(|_| word(rng, &DECLARED_FEATURES)).collect();
-        if rng.chance(80) {
-            node.declared_features.sort();
-        }
+    for plugin in IN_TREE {
+        (plugin.twin.fakes.node)(rng, &mut node);
     }
     node
 }
@@ -253,29 +241,8 @@ pub fn pod(rng: &mut Rng) -> PodInput {
     for container in pod.containers.iter_mut().chain(&mut pod.init_containers) {
         container.status = None;
     }
-    if rng.uses(Feature::NodeName) {
-        pod.node_name = Some(node_name(rng));
-    }
-    if rng.uses(Feature::Taints) {
-        pod.tolerations = (0..rng.range(1..=3)).map(|_| toleration(rng)).collect();
-    }
-    if rng.uses(Feature::Cordons) {
-        pod.tolerations.push(TolerationInput {
-            key: "node.kubernetes.io/unschedulable".to_owned(),
-            operator: "Exists".to_owned(),
-            ..Default::default()
-        });
-    }
-    if rng.uses(Feature::NodeSelector) {
-        let labels = (0..rng.range(0..=2)).map(|_| {
-            let (key, value) = (rng.pick(&LABEL_KEYS), rng.pick(&LABEL_VALUES));
-            ((*key).to_owned(), (*value).to_owned())
-        });
-        pod.node_selector = Some(labels.collect());
-    }
-    let affinity = node_affinity(rng);
-    if affinity != NodeAffinityInput::default() {
-        pod.node_affinity = Some(affinity);
+    for plugin in IN_TREE {
+        (plugin.twin.fakes.pending_pod)(rng, &mut pod);
     }
     pod
 }
@@ -302,19 +269,10 @@ pub fn bound_pod(rng: &mut Rng) -> PodInput {
     if rng.uses(Feature::PodLevelResources) {
         pod.pod_requests = Some(requests(rng));
     }
-    if rng.uses(Feature::ImageVolumes) {
-        pod.volumes.push(VolumeInput {
-            name: "v0".to_owned(),
-            source: VolumeSourceInput::Image { reference: word(rng, &IMAGES) },
-        });
+    for plugin in IN_TREE {
+        (plugin.twin.fakes.pod)(rng, &mut pod);
     }
     volumes::add(rng, &mut pod);
-    if rng.uses(Feature::DeclaredFeatures) {
-        pod.host_network = rng.chance(50);
-        pod.has_user_namespace = rng.chance(50);
-        pod.containers[0].may_restart_all = rng.chance(30);
-        pod.containers[0].has_bind_mount_options = rng.chance(20);
-    }
     if rng.uses(Feature::Resizes) {
         resize(rng, &mut pod);
     }
@@ -329,26 +287,7 @@ pub fn profile(rng: &mut Rng) -> Profile {
         return profile;
     }
     profile.percentage_of_nodes_to_score = *rng.pick(&[0, 0, 1, 30, 70, 100]);
-    profile.fit = FitArgs { strategy: strategy(rng), resources: resource_specs(rng), ..FitArgs::default() };
-    if rng.chance(30) {
-        let ignored = word(rng, &EXTENDED_RESOURCES);
-        profile.fit.ignored_resources.insert(ignored);
-    }
-    if rng.chance(20) {
-        let group = "example.com".to_owned();
-        profile.fit.ignored_resource_groups.insert(group);
-    }
-    profile.balanced_resources = resource_specs(rng);
-    profile.spread_defaulting = rules::defaulting(rng);
-    profile.inter_pod = rules::inter_pod_args(rng);
-    profile.balanced_volumes = rng.chance(25);
-    if rng.chance(30) {
-        profile.added_affinity = Some(NodeAffinityInput {
-            required: rng.chance(50).then(|| vec![readable_term(rng), readable_term(rng)]),
-            preferred: rng.chance(50).then(|| vec![(3, readable_term(rng))]),
-            required_during_execution: None,
-        });
-    }
+    profile.args = IN_TREE.iter().map(|plugin| (plugin.name, (plugin.twin.fakes.args)(rng))).collect();
     profile
 }
 
@@ -388,11 +327,11 @@ fn pick_quantity(rng: &mut Rng, plain: &[&str], odd: &[&str]) -> Quantity {
     quantity(&word(rng, pool))
 }
 
-fn taint(rng: &mut Rng) -> TaintInput {
+pub(crate) fn taint(rng: &mut Rng) -> TaintInput {
     TaintInput { key: word(rng, &TAINT_KEYS), value: word(rng, &TAINT_VALUES), effect: word(rng, &EFFECTS) }
 }
 
-fn toleration(rng: &mut Rng) -> TolerationInput {
+pub(crate) fn toleration(rng: &mut Rng) -> TolerationInput {
     let operators = ["", "Equal", "Equal", "Exists", "Exists", "Gt"];
     TolerationInput {
         key: word(rng, &["gpu", "team", "spot", ""]),
@@ -403,7 +342,7 @@ fn toleration(rng: &mut Rng) -> TolerationInput {
     }
 }
 
-fn image(rng: &mut Rng) -> ImageInput {
+pub(crate) fn image(rng: &mut Rng) -> ImageInput {
     const MIB: i64 = 1024 * 1024;
     ImageInput {
         names: (0..rng.range(1..=2)).map(|_| word(rng, &IMAGES)).collect(),
@@ -411,12 +350,37 @@ fn image(rng: &mut Rng) -> ImageInput {
     }
 }
 
+/// The name of an image.
+pub(crate) fn image_name(rng: &mut Rng) -> String {
+    word(rng, &IMAGES)
+}
+
+/// An extended resource.
+pub(crate) fn extended_resource(rng: &mut Rng) -> String {
+    word(rng, &EXTENDED_RESOURCES)
+}
+
+/// What a node declares, sorted mostly.
+pub(crate) fn declared_features(rng: &mut Rng) -> Vec<String> {
+    let mut features: Vec<String> = (0..rng.range(0..=3)).map(|_| word(rng, &DECLARED_FEATURES)).collect();
+    if rng.chance(80) {
+        features.sort();
+    }
+    features
+}
+
+/// A node selector.
+pub(crate) fn node_selector(rng: &mut Rng) -> Labels {
+    let count = rng.range(0..=2);
+    (0..count).map(|_| (word(rng, &LABEL_KEYS), word(rng, &LABEL_VALUES))).collect()
+}
+
 /// A name that a node of a small cluster has.
-fn node_name(rng: &mut Rng) -> String {
+pub(crate) fn node_name(rng: &mut Rng) -> String {
     format!("n{}", rng.range(0..=11))
 }
 
-fn node_affinity(rng: &mut Rng) -> NodeAffinityInput {
+pub(crate) fn node_affinity(rng: &mut Rng) -> NodeAffinityInput {
     let mut affinity = NodeAffinityInput::default();
     if rng.uses(Feature::RequiredAffinity) {
         affinity.required = Some((0..rng.range(0..=3)).map(|_| term(rng)).collect());
@@ -448,7 +412,7 @@ fn term(rng: &mut Rng) -> NodeSelectorTermInput {
     term
 }
 
-fn readable_term(rng: &mut Rng) -> NodeSelectorTermInput {
+pub(crate) fn readable_term(rng: &mut Rng) -> NodeSelectorTermInput {
     NodeSelectorTermInput { match_expressions: vec![expression(rng)], match_fields: Vec::new() }
 }
 
@@ -495,35 +459,27 @@ fn unreadable_expression(rng: &mut Rng) -> RequirementInput {
     }
 }
 
-fn strategy(rng: &mut Rng) -> Strategy {
-    match rng.range(0..=3) {
-        0 => Strategy::LeastAllocated,
-        1 => Strategy::MostAllocated,
-        _ => Strategy::RequestedToCapacityRatio(shape(rng)),
-    }
-}
-
-/// Points of ascending utilization.
-fn shape(rng: &mut Rng) -> Vec<ShapePoint> {
-    let mut points: Vec<ShapePoint> = Vec::new();
+/// Points of ascending utilisation and scores of 0 to 100.
+pub(crate) fn shape(rng: &mut Rng) -> Vec<(i64, i64)> {
+    let mut points: Vec<(i64, i64)> = Vec::new();
     for utilization in [0, 7, 40, 85, 100] {
         if rng.chance(60) {
-            let score = rng.range(0..=10) as i64;
-            points.push(ShapePoint { utilization, score });
+            points.push((utilization, rng.range(0..=10) as i64 * 10));
         }
     }
     if points.is_empty() {
-        points.push(ShapePoint { utilization: 50, score: 5 });
+        points.push((50, 50));
     }
     points
 }
 
-fn resource_specs(rng: &mut Rng) -> Vec<ResourceSpec> {
+/// Resources that count in a score, and how much.
+pub(crate) fn resource_weights(rng: &mut Rng) -> Vec<(String, i64)> {
     let names = ["cpu", "memory", "ephemeral-storage", EXTENDED_RESOURCES[0], HUGE_PAGES[0]];
-    let mut specs: Vec<ResourceSpec> = Vec::new();
+    let mut specs: Vec<(String, i64)> = Vec::new();
     for name in names {
         if specs.is_empty() || rng.chance(50) {
-            specs.push(ResourceSpec { name: name.to_owned(), weight: *rng.pick(&[1, 1, 2, 7, 100]) });
+            specs.push((name.to_owned(), *rng.pick(&[1, 1, 2, 7, 100])));
         }
     }
     specs

@@ -51,7 +51,7 @@ use crate::interner::Vocabulary;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::{Mutant, Mutants};
 use crate::nominations::TryNominated;
-use crate::plugins::volume_binding::VolumeBinding;
+use crate::plugins::volume_binding;
 use crate::queue::event::NodeState;
 use crate::queue::hints::HintTable;
 use crate::queue::interest::Interest;
@@ -234,7 +234,7 @@ impl ProfileParts {
     fn of(profile: Profile, extenders: &[Arc<dyn Extender>], gaps: KnownGaps) -> ProfileParts {
         let between = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
         let prepares_volumes_only =
-            profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == VolumeBinding::NAME);
+            profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == volume_binding::NAME);
         let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
         let mut hints = HintTable::of(&profile, gaps);
         if !extenders.is_empty() {

@@ -28,6 +28,7 @@ use schedlab_core::framework::points::{
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::ids::{NodeId, PodUid};
 use schedlab_core::interner::Vocabulary;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::world::World;
 
 /// The plugin's name in configuration files.
@@ -183,7 +184,7 @@ impl PostBindPlugin for Gang {
 }
 
 impl EnqueueExtensions for Gang {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![
             // A member that was missing comes.
             RegisteredEvent::hinted(EventResource::UnscheduledPod, Action::ADD),

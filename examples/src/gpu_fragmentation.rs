@@ -23,6 +23,7 @@ use std::sync::Arc;
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::args::{ArgValue, PluginArgs};
 use schedlab_core::framework::plugin::{Normalization, Plugin, PreScore, Reads, ScorePlugin};
+use schedlab_core::framework::points::EnqueueExtensions;
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::resources::{ResourceKind, resource_kind};
@@ -91,6 +92,10 @@ impl Plugin for GpuFragmentation {
 
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 

@@ -14,6 +14,7 @@ use schedlab_core::framework::points::{
 };
 use schedlab_core::framework::status::Reason;
 use schedlab_core::ids::{NodeId, PodUid};
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::world::World;
 
 use super::shape::{CLAIM_LABEL, PASS_LABEL, PERMIT_LABEL, PRE_BIND_LABEL};
@@ -101,7 +102,7 @@ impl PreEnqueuePlugin for SimulatedClaim {
 }
 
 impl EnqueueExtensions for SimulatedClaim {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
     }
 }
@@ -124,6 +125,10 @@ impl Plugin for SimulatedPermit {
 
     fn as_post_bind(&self) -> Option<&dyn PostBindPlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 
@@ -190,7 +195,7 @@ impl PermitPlugin for SimulatedPass {
 }
 
 impl EnqueueExtensions for SimulatedPass {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
     }
 }
@@ -213,7 +218,7 @@ impl Plugin for SimulatedPreBind {
 }
 
 impl EnqueueExtensions for SimulatedPreBind {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::always(EventResource::Node, Action::ADD)]
     }
 }

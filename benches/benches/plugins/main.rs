@@ -1,4 +1,4 @@
-//! What each plugin costs a node, alone: Filter, and Score with NormalizeScore, at 5,000 nodes that
+//! What each plugin of the tree costs a node, alone, with the pods that its twin names: Filter, and Score with NormalizeScore, at 5,000 nodes that
 //! have seen churn; the dry run of preemption; and what a pod costs the queue.
 //!
 //! Every answer is held against the plain twin before it is timed, on all rows or, where the twin
@@ -7,7 +7,6 @@
 //! keeping the counts saves. Fast and twin take turns; figures are medians.
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
-mod cases;
 mod evict;
 mod queue;
 mod situation;
@@ -21,10 +20,10 @@ use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::status::Code;
 use schedlab_core::naive::NaivePod;
 use schedlab_core::naive::schedule::{FilterState, all_rejections, score_nodes};
+use schedlab_core::plugins::IN_TREE;
 use schedlab_core::snapshot::mask::NodeMask;
 
-use cases::{Case, filter_cases, score_cases};
-use situation::Situation;
+use situation::{Case, Situation};
 
 /// How much is measured.
 #[derive(Clone, Copy)]
@@ -50,11 +49,17 @@ fn main() {
     );
     println!("{:<44} {:>10} {:>12} {:>10}  {:>8}", "plugin", "ns a node", "us a cycle", "twin ns", "ratio");
     let mut situation = Situation::new(size.node_count);
-    for case in filter_cases() {
-        print_row(&format!("filter/{}", case.path), filter(&mut situation, &case, size), size);
+    for (plugin, twin) in IN_TREE.iter().filter_map(|plugin| Some((plugin.name, plugin.twin.filter?))) {
+        for pod in (twin.benches)() {
+            let case = Case { plugin, pod };
+            print_row(&format!("filter/{}", case.pod.path), filter(&mut situation, &case, size), size);
+        }
     }
-    for case in score_cases() {
-        print_row(&format!("score/{}", case.path), score(&mut situation, &case, size), size);
+    for (plugin, twin) in IN_TREE.iter().filter_map(|plugin| Some((plugin.name, plugin.twin.score?))) {
+        for pod in (twin.benches)() {
+            let case = Case { plugin, pod };
+            print_row(&format!("score/{}", case.pod.path), score(&mut situation, &case, size), size);
+        }
     }
     evict::run(size);
     queue::run(size);
@@ -103,7 +108,7 @@ fn filter(situation: &mut Situation, case: &Case, size: Size) -> Cost {
     let filter = Plugin::as_filter(plugin.as_ref()).expect("a filter");
     let pod = NaivePod::from((*class.input).clone());
     let profile = case.naive_profile();
-    let rows: Vec<usize> = (0..size.node_count).step_by(case.twin_every).collect();
+    let rows: Vec<usize> = (0..size.node_count).step_by(case.pod.twin_every).collect();
     let all = NodeMask::all(size.node_count);
     let mut mask = all.clone();
     filter.filter(world, class, 0, mask.words_mut());
@@ -111,12 +116,16 @@ fn filter(situation: &mut Situation, case: &Case, size: Size) -> Cost {
     let mut reasons = Vec::new();
     for &row in &rows {
         let rejections = all_rejections(&profile, twin, &pod, &state, &twin.nodes[row], &Default::default());
-        assert_eq!(mask.contains(row), rejections.is_empty(), "{}: row {row}", case.path);
+        assert_eq!(mask.contains(row), rejections.is_empty(), "{}: row {row}", case.pod.path);
         let is_fit = filter.verdict(world, class, row, &mut reasons) == Code::Success;
-        assert_eq!(mask.contains(row), is_fit, "{}: verdict on row {row}", case.path);
+        assert_eq!(mask.contains(row), is_fit, "{}: verdict on row {row}", case.pod.path);
     }
     let kept = mask.count();
-    assert!(case.keeps.contains(&(kept * 100 / size.node_count)), "{}: {kept} nodes are kept", case.path);
+    assert!(
+        case.pod.keeps.contains(&(kept * 100 / size.node_count)),
+        "{}: {kept} nodes are kept",
+        case.pod.path
+    );
     let fast = || {
         mask.words_mut().copy_from_slice(all.words());
         filter.filter(black_box(world), class, 0, mask.words_mut());
@@ -160,10 +169,10 @@ fn score(situation: &mut Situation, case: &Case, size: Size) -> Cost {
     score.normalize(world, class, &rows, &mut single);
     for (row, (node, &score)) in expected.iter().zip(&single).enumerate() {
         let expected = node.weighted.get(case.plugin).copied();
-        assert_eq!(expected, Some(score), "{}: row {row}", case.path);
+        assert_eq!(expected, Some(score), "{}: row {row}", case.pod.path);
         distinct.insert(score);
     }
-    assert!(1 < distinct.len(), "{}: all nodes score alike", case.path);
+    assert!(1 < distinct.len(), "{}: all nodes score alike", case.pod.path);
     let asked = || {
         black_box(score_nodes(&profile, twin, &pod, &nodes).is_ok());
     };

@@ -7,7 +7,9 @@ use schedlab_benches::pods::requesting;
 use schedlab_core::framework::plugin::{Plugin, QueueKey};
 use schedlab_core::ids::PodId;
 use schedlab_core::input::PodInput;
+use schedlab_core::plugins::priority_sort::naive::sort_key;
 use schedlab_core::plugins::scheduling_gates::SchedulingGates;
+use schedlab_core::plugins::scheduling_gates::naive::is_gated;
 use schedlab_core::queue::active::ActiveQueue;
 use schedlab_core::queue::order::{QueueOrder, SortKey, Ticket};
 use schedlab_core::world::World;
@@ -30,7 +32,7 @@ fn gates(size: Size) {
     let pick = |at: usize| usize::from(at.is_multiple_of(8));
     for (class, input) in classes.iter().zip(&inputs) {
         let is_held = gate.pre_enqueue(&world, world.class(*class)).is_some();
-        assert_eq!(is_held, !input.scheduling_gates.is_empty());
+        assert_eq!(is_held, is_gated(input));
     }
     let fast = || {
         for at in 0..size.node_count {
@@ -39,7 +41,7 @@ fn gates(size: Size) {
     };
     let plain = || {
         for at in 0..size.node_count {
-            black_box(!inputs[pick(at)].scheduling_gates.is_empty());
+            black_box(is_gated(&inputs[pick(at)]));
         }
     };
     print_pods("scheduling_gates/pre_enqueue", size, fast, plain);
@@ -70,7 +72,7 @@ fn priority_sort(size: Size) {
     run();
     let sorted = || {
         let mut all = keys.clone();
-        all.sort_by_key(|(key, _)| (std::cmp::Reverse(key.plugin.priority), key.plugin.queued_ns, key.order));
+        all.sort_by_key(|(key, _)| (sort_key(key.plugin), key.order));
         all
     };
     let expected: Vec<u32> = sorted().iter().map(|(_, ticket)| ticket.number).collect();

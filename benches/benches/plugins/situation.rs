@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schedlab_benches::cluster::warm_nodes;
 use schedlab_benches::pods::{PodKind, requesting, resources};
 use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::framework::args::PluginArgs;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::ids::{ClassId, PodUid};
@@ -14,17 +15,44 @@ use schedlab_core::input::storage::{
     StorageClassInput, StorageInput,
 };
 use schedlab_core::input::{
-    NodeInput, NodeSelectorTermInput, PodInput, RequirementInput, ServiceInput, TaintInput,
+    LabelSelectorInput, NodeInput, NodeSelectorTermInput, PodAffinityInput, PodAffinityTermInput, PodInput,
+    RequirementInput, ServiceInput, VolumeInput, VolumeSourceInput,
 };
 use schedlab_core::naive::NaiveCluster;
+use schedlab_core::naive::bench::{BenchPod, HOSTNAME, ZONE, claiming, labelled};
+use schedlab_core::naive::schedule::Profile as NaiveProfile;
+use schedlab_core::plugins::IN_TREE;
 use schedlab_core::quantity::Quantity;
 use schedlab_core::scheduler::{ObjectEvent, ObjectInput, PodUpdate, Scheduler};
 use schedlab_core::world::World;
 
-use crate::cases::{Case, ZONE, claiming, labelled, preferring, requiring, with_disk};
-
 /// The driver of all CSI volumes.
 const DRIVER: &str = "csi.example.com";
+
+/// One plugin with one pod.
+pub(crate) struct Case {
+    /// The plugin.
+    pub(crate) plugin: &'static str,
+    /// The pod, and what is expected of the answer.
+    pub(crate) pod: BenchPod,
+}
+
+impl Case {
+    fn args(&self) -> PluginArgs {
+        self.pod.args.clone().unwrap_or_else(|| PluginArgs::default_of(self.plugin))
+    }
+
+    /// The twin's profile of this plugin alone.
+    pub(crate) fn naive_profile(&self) -> NaiveProfile {
+        let mut profile = NaiveProfile {
+            filter_plugins: vec![self.plugin],
+            score_plugins: vec![(self.plugin, 1)],
+            ..NaiveProfile::default()
+        };
+        profile.args.insert(self.plugin, self.args());
+        profile
+    }
+}
 
 /// A cluster, twice.
 pub(crate) struct Situation {
@@ -62,8 +90,8 @@ impl Situation {
     pub(crate) fn prepare(&mut self, case: &Case) -> (ClassId, Arc<dyn Plugin>) {
         let registry = Registry::new_in_tree();
         let factory = registry.factory(case.plugin).expect("a plugin in the tree");
-        let plugin = factory(&case.args, &mut self.world.vocabulary).expect("arguments that can be used");
-        let class = self.world.compile(&Arc::new(case.pod.clone()));
+        let plugin = factory(&case.args(), &mut self.world.vocabulary).expect("arguments that can be used");
+        let class = self.world.compile(&Arc::new(case.pod.pod.clone()));
         plugin.prepare(&mut self.world, class);
         (class, plugin)
     }
@@ -71,14 +99,24 @@ impl Situation {
 
 /// A warm node with what else plugins read.
 fn decorated(index: usize, mut node: NodeInput) -> NodeInput {
-    if index.is_multiple_of(9) {
-        let (key, value, effect) = ("busy".to_owned(), String::new(), "PreferNoSchedule".to_owned());
-        node.taints.push(TaintInput { key, value, effect });
-    }
-    if !index.is_multiple_of(3) {
-        node.declared_features.push("RestartAllContainersOnContainerExits".to_owned());
-    }
+    IN_TREE.iter().for_each(|plugin| (plugin.twin.bench_node)(index, &mut node));
     node
+}
+
+/// A term that selects pods of an app.
+fn term(app: &str) -> PodAffinityTermInput {
+    let match_labels = [("app".to_owned(), app.to_owned())].into();
+    PodAffinityTermInput {
+        label_selector: Some(LabelSelectorInput { match_labels, match_expressions: Vec::new() }),
+        topology_key: HOSTNAME.to_owned(),
+        ..PodAffinityTermInput::default()
+    }
+}
+
+/// A pod that uses a disk that one node at a time can write to.
+fn with_disk(name: &str) -> PodInput {
+    let source = VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only: false };
+    PodInput { volumes: vec![VolumeInput { name: "disk".to_owned(), source }], ..requesting("100m", "200Mi") }
 }
 
 struct Builder {
@@ -92,12 +130,14 @@ impl Builder {
     fn new() -> Builder {
         let mut port_holder = PodKind::HostPort.spec();
         port_holder.labels.insert("app".to_owned(), "port".to_owned());
+        let requiring = PodAffinityInput { required: vec![term("lonely")], preferred: Vec::new() };
+        let preferring = PodAffinityInput { required: Vec::new(), preferred: vec![(10, term("liked"))] };
         let pods = [
             requesting("250m", "1Gi"),
             requesting("1", "2Gi"),
             labelled("web"),
-            PodInput { pod_anti_affinity: requiring("lonely", "kubernetes.io/hostname"), ..labelled("shy") },
-            PodInput { pod_affinity: preferring("liked", "kubernetes.io/hostname"), ..labelled("fan") },
+            PodInput { pod_anti_affinity: requiring, ..labelled("shy") },
+            PodInput { pod_affinity: preferring, ..labelled("fan") },
             port_holder,
             requesting("5", "1Gi"),
         ];

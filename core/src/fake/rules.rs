@@ -6,8 +6,6 @@ use crate::input::{
     DisruptionBudgetInput, LabelSelectorInput, Labels, OwnerInput, PodAffinityInput, PodAffinityTermInput,
     PodInput, RequirementInput, ServiceInput, SpreadConstraintInput, WorkloadInput, WorkloadKind,
 };
-use crate::naive::inter_pod_affinity::InterPodArgs;
-use crate::naive::pod_topology_spread::Defaulting;
 use crate::naive::{NaiveCluster, NaivePod};
 
 pub(super) const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
@@ -125,25 +123,13 @@ pub fn identified(rng: &mut Rng, input: PodInput, name: &str) -> NaivePod {
     pod
 }
 
-/// Default constraints of PodTopologySpread.
-pub(super) fn defaulting(rng: &mut Rng) -> Defaulting {
-    if rng.chance(50) {
-        return Defaulting::System;
-    }
-    let plain = |rng: &mut Rng| SpreadConstraintInput {
+/// A default constraint of PodTopologySpread.
+pub(crate) fn default_constraint(rng: &mut Rng) -> SpreadConstraintInput {
+    SpreadConstraintInput {
         max_skew: rng.range(1..=3) as i32,
         topology_key: word(rng, &TOPOLOGY_KEYS),
         schedule_anyway: rng.chance(50),
         ..Default::default()
-    };
-    Defaulting::List((0..rng.range(0..=3)).map(|_| plain(rng)).collect())
-}
-
-/// Arguments of InterPodAffinity.
-pub(super) fn inter_pod_args(rng: &mut Rng) -> InterPodArgs {
-    InterPodArgs {
-        hard_pod_affinity_weight: *rng.pick(&[0, 1, 1, 5, 100]),
-        ignore_preferred_terms_of_existing_pods: rng.chance(30),
     }
 }
 

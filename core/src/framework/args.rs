@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::input::{NodeAffinityInput, SpreadConstraintInput};
+use crate::plugins::descriptor;
 use crate::plugins::node_resources_fit::ScoringStrategy;
 
 /// The arguments of one plugin.
@@ -34,18 +35,13 @@ impl PluginArgs {
     /// What a plugin is told when the configuration has nothing for it.
     #[must_use]
     pub fn default_of(plugin: &str) -> PluginArgs {
-        match plugin {
-            "NodeResourcesFit" => PluginArgs::NodeResourcesFit(NodeResourcesFitArgs::default()),
-            "NodeResourcesBalancedAllocation" => {
-                PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs::default())
-            }
-            "NodeAffinity" => PluginArgs::NodeAffinity(NodeAffinityArgs::default()),
-            "InterPodAffinity" => PluginArgs::InterPodAffinity(InterPodAffinityArgs::default()),
-            "PodTopologySpread" => PluginArgs::PodTopologySpread(PodTopologySpreadArgs::default()),
-            "VolumeBinding" => PluginArgs::VolumeBinding(VolumeBindingArgs::default()),
-            "DefaultPreemption" => PluginArgs::DefaultPreemption(DefaultPreemptionArgs::default()),
-            _ => PluginArgs::Other(ArgValue::Null),
-        }
+        descriptor(plugin).map_or_else(PluginArgs::none, |descriptor| (descriptor.default_args)())
+    }
+
+    /// The arguments of a plugin that takes none.
+    #[must_use]
+    pub const fn none() -> PluginArgs {
+        PluginArgs::Other(ArgValue::Null)
     }
 
     /// The value of a field, when these are arguments of a plugin that is not upstream's.
@@ -84,11 +80,16 @@ impl Default for NodeResourcesFitArgs {
 pub struct NodeResourcesBalancedAllocationArgs {
     /// Names of `resources`; their weight can only be 1.
     pub resources: Vec<String>,
+    /// Attached CSI volumes are balanced like a resource: a proposal that no field of a file asks for.
+    pub counts_volumes: bool,
 }
 
 impl Default for NodeResourcesBalancedAllocationArgs {
     fn default() -> Self {
-        NodeResourcesBalancedAllocationArgs { resources: vec!["cpu".to_owned(), "memory".to_owned()] }
+        NodeResourcesBalancedAllocationArgs {
+            resources: vec!["cpu".to_owned(), "memory".to_owned()],
+            counts_volumes: false,
+        }
     }
 }
 

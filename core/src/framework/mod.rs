@@ -8,8 +8,10 @@
 
 pub mod args;
 pub mod build;
+pub mod descriptor;
 pub mod detail;
 pub mod diagnosis;
+pub mod event;
 pub mod extend;
 pub mod extender;
 pub mod extension_point;

@@ -108,10 +108,9 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The events that bring back pods this plugin rejected.
-    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        None
-    }
+    /// The events that bring back pods this plugin rejected. Of a plugin that can reject pods, `None`
+    /// means every event. Required, so that nobody says so by forgetting it.
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions>;
 }
 
 /// Decides whether a pod may enter the active queue.

@@ -4,6 +4,7 @@
 //! Upstream: apis/config/v1/default_plugins.go.
 
 use crate::framework::extension_point::ExtensionPoint;
+use crate::plugins::{IN_TREE, default_preemption};
 
 /// Stands for all default plugins in a `disabled` list.
 pub const ALL_PLUGINS: &str = "*";
@@ -76,8 +77,8 @@ impl PluginLists {
     /// The default plugins, upstream's order and weights, of a registry that has `is_built`.
     #[must_use]
     pub fn defaults(is_built: impl Fn(&str) -> bool) -> PluginLists {
-        let built = DEFAULT_PLUGINS.iter().filter(|(name, _)| is_built(name));
-        let enabled = built.map(|&(name, weight)| EnabledPlugin::new(name, weight)).collect();
+        let built = default_plugins().into_iter().filter(|(name, _)| is_built(name));
+        let enabled = built.map(|(name, weight)| EnabledPlugin::new(name, weight)).collect();
         let multi_point = PluginSet { enabled, disabled: Vec::new() };
         PluginLists { multi_point, ..PluginLists::default() }
     }
@@ -109,28 +110,26 @@ impl PluginLists {
 
 /// The plugins of the default profile with their weights, 0 for those that do not score. Those
 /// behind gates that are off by default are not here.
-const DEFAULT_PLUGINS: [(&str, i32); 20] = [
-    ("SchedulingGates", 0),
-    ("PrioritySort", 0),
-    ("NodeName", 0),
-    ("NodeUnschedulable", 0),
-    ("TaintToleration", 3),
-    ("NodeAffinity", 2),
-    ("NodePorts", 0),
-    ("NodeResourcesFit", 1),
-    ("VolumeRestrictions", 0),
-    ("NodeVolumeLimits", 0),
-    ("VolumeBinding", 0),
-    ("VolumeZone", 0),
-    ("PodTopologySpread", 2),
-    ("InterPodAffinity", 2),
-    ("DynamicResources", 2),
-    ("DefaultPreemption", 0),
-    ("NodeResourcesBalancedAllocation", 1),
-    ("ImageLocality", 1),
-    ("DefaultBinder", 0),
-    ("NodeDeclaredFeatures", 0),
-];
+fn default_plugins() -> Vec<(&'static str, i32)> {
+    let mut plugins: Vec<(&str, i32)> =
+        IN_TREE.iter().filter_map(|descriptor| Some((descriptor.name, descriptor.default_weight?))).collect();
+    for NotBuilt { name, weight, before } in NOT_BUILT {
+        let at = plugins.iter().position(|(built, _)| *built == before).unwrap_or(plugins.len());
+        plugins.insert(at, (name, weight));
+    }
+    plugins
+}
+
+/// A plugin of upstream's default profile that does not ship with the engine. Whoever registers one of
+/// this name finds it at its place.
+struct NotBuilt {
+    name: &'static str,
+    weight: i32,
+    before: &'static str,
+}
+
+const NOT_BUILT: [NotBuilt; 1] =
+    [NotBuilt { name: "DynamicResources", weight: 2, before: default_preemption::NAME }];
 
 /// Upstream's plugins behind gates that are off by default.
 const GATED_PLUGINS: [&str; 4] =
@@ -139,5 +138,5 @@ const GATED_PLUGINS: [&str; 4] =
 /// Whether upstream has a plugin of this name.
 #[must_use]
 pub fn is_upstream(name: &str) -> bool {
-    DEFAULT_PLUGINS.iter().any(|(known, _)| *known == name) || GATED_PLUGINS.contains(&name)
+    default_plugins().iter().any(|(known, _)| *known == name) || GATED_PLUGINS.contains(&name)
 }

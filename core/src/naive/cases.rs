@@ -5,14 +5,16 @@
 //! values, `app!=a` none of them, `tier` any value, `!tier` none at all. The selector `-` is absent,
 //! the empty text is the empty selector.
 
-use super::inter_pod_affinity::InterPodArgs;
-use super::pod_topology_spread::Defaulting;
-use super::schedule::{FilterState, Profile, ScoreState, pre_filter, score_nodes, skipped_scores};
+use super::plugin_twin::Asked;
+use super::schedule::{FilterState, Profile, ScoreState, pre_filter, score_nodes};
 use super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter};
+use crate::framework::args::PluginArgs;
 use crate::input::{
     ContainerInput, LabelSelectorInput, Labels, NodeInput, PodAffinityTermInput, PodInput, RequirementInput,
     SpreadConstraintInput, TolerationInput,
 };
+#[cfg(test)]
+use crate::plugins::helper::hint_cases::HintCase;
 use crate::quantity::Quantity;
 
 /// One question to one plugin.
@@ -77,17 +79,10 @@ impl Case {
         self
     }
 
-    /// With these default constraints.
+    /// With these arguments of a plugin.
     #[must_use]
-    pub fn defaulting(mut self, constraints: &[SpreadConstraintInput]) -> Case {
-        self.profile.spread_defaulting = Defaulting::List(constraints.to_vec());
-        self
-    }
-
-    /// With these arguments of InterPodAffinity.
-    #[must_use]
-    pub fn inter_pod(mut self, args: InterPodArgs) -> Case {
-        self.profile.inter_pod = args;
+    pub fn with_args(mut self, plugin: &'static str, args: PluginArgs) -> Case {
+        self.profile.args.insert(plugin, args);
         self
     }
 
@@ -137,33 +132,63 @@ impl Case {
     }
 }
 
-/// Asks for the answer to every case.
+/// The tables of a plugin.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cases {
+    /// Of Filter, if it filters.
+    pub(crate) filter: Option<fn() -> Vec<Case>>,
+    /// Of Score, if it scores.
+    pub(crate) score: Option<fn() -> Vec<Case>>,
+    /// Of the events it registers for; none of a plugin that never rejects.
+    pub(crate) hints: fn() -> Vec<HintCase>,
+}
+
+#[cfg(test)]
+impl Cases {
+    /// Of a plugin that neither filters nor scores, and never rejects.
+    pub(crate) const NONE: Cases = Cases { filter: None, score: None, hints: Vec::new };
+
+    /// The cases of Filter.
+    pub(crate) fn filter(&self) -> Vec<Case> {
+        self.filter.map_or_else(Vec::new, |cases| cases())
+    }
+
+    /// The cases of Score.
+    pub(crate) fn score(&self) -> Vec<Case> {
+        self.score.map_or_else(Vec::new, |cases| cases())
+    }
+}
+
+/// Asks for the answer to every case of a plugin.
 ///
 /// # Panics
 ///
 /// When answers are not the expected ones, with the names of all those cases.
-pub fn check(cases: Vec<Case>, answer: impl Fn(&Case) -> Expected) {
+pub fn check(plugin: &str, cases: Vec<Case>, answer: impl Fn(&Case) -> Expected) {
     let wrong: Vec<String> = cases
         .iter()
         .map(|case| (case, answer(case)))
         .filter(|(case, answer)| *answer != case.expected)
         .map(|(case, answer)| format!("{}: expected {:?}, found {answer:?}", case.name, case.expected))
         .collect();
-    assert!(wrong.is_empty(), "{} wrong answers:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{plugin}: {} wrong answers:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// How the plain twin of a plugin filters.
 #[must_use]
-pub fn naive_filter(plugin: &str, case: &Case) -> Expected {
+pub fn naive_filter(plugin: &'static str, case: &Case) -> Expected {
     let Case { cluster, pod, profile, .. } = case;
-    match pre_filter(plugin, profile, cluster, pod) {
+    let asked = Asked { profile, cluster, pod };
+    match pre_filter(plugin, asked) {
         PreFilter::Skip => return Expected::Skip,
         PreFilter::Reject(_) => return Expected::RejectAll,
         PreFilter::AllNodes | PreFilter::Nodes(_) => {}
     }
-    let state = FilterState::new(profile, cluster, pod);
+    let only = Profile { filter_plugins: vec![plugin], ..profile.clone() };
+    let state = FilterState::new(&only, cluster, pod);
     let verdict = |node: &NaiveNode| {
-        let verdict = super::schedule::filter(plugin, profile, cluster, pod, &state, node)?;
+        let verdict = super::schedule::filter(plugin, asked, &state, node)?;
         Some((verdict.code, verdict.reasons.join(", ")))
     };
     Expected::Verdicts(cluster.nodes.iter().map(verdict).collect())
@@ -179,7 +204,7 @@ pub fn naive_scores(plugin: &'static str, case: &Case) -> Expected {
     let profile = Profile { score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
     let nodes = case.to_score();
     let state = ScoreState::new(&profile, &case.cluster, &case.pod, &nodes);
-    if !skipped_scores(&profile, &case.pod, &state).is_empty() {
+    if !state.skipped().is_empty() {
         return Expected::Skip;
     }
     let scores = score_nodes(&profile, &case.cluster, &case.pod, &nodes).expect("scores");
@@ -339,30 +364,20 @@ impl PodParts for PodInput {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{inter_pod_affinity, pod_topology_spread};
     use super::*;
+    use crate::plugins::IN_TREE;
 
     #[test]
-    fn the_twin_of_topology_spread_filters_every_case() {
-        check(pod_topology_spread::cases::filter_cases(), |case| {
-            naive_filter(pod_topology_spread::NAME, case)
-        });
+    fn twins_filter_as_the_cases_say() {
+        for plugin in IN_TREE {
+            check(plugin.name, plugin.cases.filter(), |case| naive_filter(plugin.name, case));
+        }
     }
 
     #[test]
-    fn the_twin_of_topology_spread_scores_every_case() {
-        check(pod_topology_spread::cases::score_cases(), |case| {
-            naive_scores(pod_topology_spread::NAME, case)
-        });
-    }
-
-    #[test]
-    fn the_twin_of_inter_pod_affinity_filters_every_case() {
-        check(inter_pod_affinity::cases::filter_cases(), |case| naive_filter(inter_pod_affinity::NAME, case));
-    }
-
-    #[test]
-    fn the_twin_of_inter_pod_affinity_scores_every_case() {
-        check(inter_pod_affinity::cases::score_cases(), |case| naive_scores(inter_pod_affinity::NAME, case));
+    fn twins_score_as_the_cases_say() {
+        for plugin in IN_TREE {
+            check(plugin.name, plugin.cases.score(), |case| naive_scores(plugin.name, case));
+        }
     }
 }

@@ -8,33 +8,20 @@
 //! and in-place resize are on; comparison operators of tolerations, preemption for deferred
 //! resizes and dynamic resource allocation are off.
 
+pub mod bench;
 pub mod cases;
-pub mod image_locality;
-pub mod inter_pod_affinity;
 pub mod names;
-pub mod node_affinity;
-pub mod node_declared_features;
-pub mod node_name;
-pub mod node_ports;
-pub mod node_resources_balanced_allocation;
-pub mod node_resources_fit;
 pub mod node_tree;
-pub mod node_unschedulable;
-pub mod node_volume_limits;
 pub mod nominated;
-pub mod pod_topology_spread;
+pub mod plugin_twin;
 pub mod preemption;
 pub mod queue;
 pub mod requests;
 pub mod schedule;
 pub mod selector;
 pub mod storage;
-pub mod taint_toleration;
 #[cfg(test)]
-mod testing;
-pub mod volume_binding;
-pub mod volume_restrictions;
-pub mod volume_zone;
+pub(crate) mod testing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -42,7 +29,8 @@ use std::ops::Deref;
 use crate::input::{
     DisruptionBudgetInput, HostPortInput, Labels, NodeInput, PodInput, PodMeta, ServiceInput, WorkloadInput,
 };
-use image_locality::ImageStates;
+use crate::plugins::image_locality::naive::ImageStates;
+use crate::plugins::node_ports::naive as node_ports;
 use storage::NaiveStorage;
 
 /// The highest score a plugin may give a node.
@@ -216,7 +204,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn new(plugin: &'static str, code: Code, reason: impl Into<String>) -> Verdict {
+    pub(crate) fn new(plugin: &'static str, code: Code, reason: impl Into<String>) -> Verdict {
         Verdict { plugin, code, reasons: vec![reason.into()] }
     }
 }

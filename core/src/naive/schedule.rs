@@ -10,15 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::node_resources_fit::{FitArgs, ResourceSpec, default_resources};
-use super::{
-    NaiveCluster, NaiveNode, NaivePod, Verdict, image_locality, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
-    node_unschedulable, node_volume_limits, nominated, pod_topology_spread, taint_toleration, volume_binding,
-    volume_restrictions, volume_zone,
-};
-use crate::input::{NodeAffinityInput, PodInput};
+use super::{NaiveCluster, NaiveNode, NaivePod, Verdict, nominated};
+use crate::framework::args::PluginArgs;
+use crate::input::PodInput;
 use crate::nominations::TryNominated;
+use crate::plugins::IN_TREE;
 
 mod filtering;
 mod scoring;
@@ -30,7 +26,7 @@ pub use filtering::{FilterState, PreFilterOutcome, Search, all_rejections, run_p
 pub(crate) use filtering::{filter, pre_filter};
 #[cfg(test)]
 pub(crate) use scoring::score;
-pub use scoring::{NodeScore, ScoreError, ScoreState, score_nodes, skipped_scores};
+pub use scoring::{NodeScore, ScoreError, ScoreState, score_nodes};
 
 /// At least so many feasible nodes are looked for, if there are as many.
 const FEASIBLE_NODES_MIN: usize = 100;
@@ -38,7 +34,7 @@ const FEASIBLE_NODES_MIN: usize = 100;
 const FEASIBLE_PERCENT_MIN: i64 = 5;
 
 /// How to schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// The plugins that run at PreFilter and Filter, in order.
     pub filter_plugins: Vec<&'static str>,
@@ -46,18 +42,8 @@ pub struct Profile {
     pub score_plugins: Vec<(&'static str, i64)>,
     /// How many percent of the nodes to find; 0 adapts to the size of the cluster.
     pub percentage_of_nodes_to_score: i32,
-    /// Arguments of NodeResourcesFit.
-    pub fit: FitArgs,
-    /// What NodeResourcesBalancedAllocation looks at.
-    pub balanced_resources: Vec<ResourceSpec>,
-    /// NodeResourcesBalancedAllocation also looks at CSI volumes.
-    pub balanced_volumes: bool,
-    /// `addedAffinity` of NodeAffinity. Its terms are taken as readable.
-    pub added_affinity: Option<NodeAffinityInput>,
-    /// Default constraints of PodTopologySpread.
-    pub spread_defaulting: pod_topology_spread::Defaulting,
-    /// Arguments of InterPodAffinity.
-    pub inter_pod: inter_pod_affinity::InterPodArgs,
+    /// Arguments of the plugins, by name.
+    pub args: BTreeMap<&'static str, PluginArgs>,
     /// What becomes of a pod's own nominated node.
     pub try_nominated: TryNominated,
 }
@@ -104,40 +90,36 @@ pub struct Decision {
 impl Default for Profile {
     fn default() -> Profile {
         Profile {
-            filter_plugins: vec![
-                node_name::NAME,
-                node_unschedulable::NAME,
-                taint_toleration::NAME,
-                node_affinity::NAME,
-                node_ports::NAME,
-                node_resources_fit::NAME,
-                volume_restrictions::NAME,
-                node_volume_limits::NAME,
-                volume_binding::NAME,
-                volume_zone::NAME,
-                pod_topology_spread::NAME,
-                inter_pod_affinity::NAME,
-                node_declared_features::NAME,
-            ],
-            score_plugins: vec![
-                (taint_toleration::NAME, 3),
-                (node_affinity::NAME, 2),
-                (node_resources_fit::NAME, 1),
-                (volume_binding::NAME, 1),
-                (pod_topology_spread::NAME, 2),
-                (inter_pod_affinity::NAME, 2),
-                (node_resources_balanced_allocation::NAME, 1),
-                (image_locality::NAME, 1),
-            ],
+            filter_plugins: default_filters(),
+            score_plugins: default_scores(),
             percentage_of_nodes_to_score: 0,
-            fit: FitArgs::default(),
-            balanced_resources: default_resources(),
-            balanced_volumes: false,
-            added_affinity: None,
-            spread_defaulting: pod_topology_spread::Defaulting::default(),
-            inter_pod: inter_pod_affinity::InterPodArgs::default(),
+            args: IN_TREE.iter().map(|plugin| (plugin.name, (plugin.default_args)())).collect(),
             try_nominated: TryNominated::default(),
         }
+    }
+}
+
+/// The plugins of the default profile that filter, in order.
+fn default_filters() -> Vec<&'static str> {
+    let enabled = IN_TREE.iter().filter(|plugin| plugin.default_weight.is_some());
+    enabled.filter(|plugin| plugin.twin.filter.is_some()).map(|plugin| plugin.name).collect()
+}
+
+/// The plugins of the default profile that score, in order. Upstream takes no weight for a weight of 1.
+fn default_scores() -> Vec<(&'static str, i64)> {
+    let scoring = IN_TREE.iter().filter(|plugin| plugin.twin.score.is_some());
+    scoring.filter_map(|plugin| Some((plugin.name, i64::from(plugin.default_weight?.max(1))))).collect()
+}
+
+impl Profile {
+    /// The arguments of a plugin.
+    ///
+    /// # Panics
+    ///
+    /// When no such plugin ships with the engine.
+    #[must_use]
+    pub fn args(&self, plugin: &str) -> &PluginArgs {
+        self.args.get(plugin).expect("arguments of a plugin in the tree")
     }
 }
 
@@ -200,7 +182,7 @@ pub fn schedule_pod(
     }
     let nodes = nodes_named(cluster, &decision.feasible);
     let state = ScoreState::new(profile, cluster, pod, &nodes);
-    decision.skip_score = skipped_scores(profile, pod, &state);
+    decision.skip_score = state.skipped();
     decision.scores = score_nodes(profile, cluster, pod, &nodes);
     choose(&mut decision, pick);
     decision

@@ -2,8 +2,8 @@
 //!
 //! Upstream: apimachinery/pkg/apis/meta/v1 `LabelSelectorAsSelector`, apimachinery/pkg/labels.
 
-use super::node_affinity::{is_readable_expression, label_matches};
 use crate::input::{LabelSelectorInput, Labels, RequirementInput};
+use crate::plugins::node_affinity::naive::{is_readable_expression, label_matches};
 
 /// What a label selector asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,49 +7,49 @@ use crate::input::{
 };
 use crate::quantity::Quantity;
 
-pub(super) fn resources(list: &[(&str, &str)]) -> ResourceList {
+pub(crate) fn resources(list: &[(&str, &str)]) -> ResourceList {
     list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
 }
 
-pub(super) fn labels(list: &[(&str, &str)]) -> Labels {
+pub(crate) fn labels(list: &[(&str, &str)]) -> Labels {
     list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-pub(super) fn strings(list: &[&str]) -> Vec<String> {
+pub(crate) fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(|text| (*text).to_owned()).collect()
 }
 
-pub(super) fn container(requests: &[(&str, &str)]) -> ContainerInput {
+pub(crate) fn container(requests: &[(&str, &str)]) -> ContainerInput {
     ContainerInput { requests: resources(requests), ..Default::default() }
 }
 
-pub(super) fn sidecar(requests: &[(&str, &str)]) -> ContainerInput {
+pub(crate) fn sidecar(requests: &[(&str, &str)]) -> ContainerInput {
     ContainerInput { is_sidecar: true, ..container(requests) }
 }
 
 /// A pod of one container.
-pub(super) fn pod(requests: &[(&str, &str)]) -> PodInput {
+pub(crate) fn pod(requests: &[(&str, &str)]) -> PodInput {
     PodInput { containers: vec![container(requests)], ..Default::default() }
 }
 
-pub(super) fn node(name: &str, allocatable: &[(&str, &str)]) -> NodeInput {
+pub(crate) fn node(name: &str, allocatable: &[(&str, &str)]) -> NodeInput {
     NodeInput { name: name.to_owned(), allocatable: resources(allocatable), ..Default::default() }
 }
 
 /// A node without pods.
-pub(super) fn empty(input: NodeInput) -> NaiveNode {
+pub(crate) fn empty(input: NodeInput) -> NaiveNode {
     NaiveNode { input, ..Default::default() }
 }
 
-pub(super) fn host_port(ip: &str, protocol: &str, port: i32) -> HostPortInput {
+pub(crate) fn host_port(ip: &str, protocol: &str, port: i32) -> HostPortInput {
     HostPortInput { host_ip: ip.to_owned(), protocol: protocol.to_owned(), host_port: port }
 }
 
-pub(super) fn taint(key: &str, value: &str, effect: &str) -> TaintInput {
+pub(crate) fn taint(key: &str, value: &str, effect: &str) -> TaintInput {
     TaintInput { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned() }
 }
 
-pub(super) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> TolerationInput {
+pub(crate) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> TolerationInput {
     TolerationInput {
         key: key.to_owned(),
         operator: operator.to_owned(),
@@ -59,22 +59,22 @@ pub(super) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -
     }
 }
 
-pub(super) fn requirement(key: &str, operator: &str, values: &[&str]) -> RequirementInput {
+pub(crate) fn requirement(key: &str, operator: &str, values: &[&str]) -> RequirementInput {
     RequirementInput { key: key.to_owned(), operator: operator.to_owned(), values: strings(values) }
 }
 
 /// A term of label requirements.
-pub(super) fn term(expressions: &[RequirementInput]) -> NodeSelectorTermInput {
+pub(crate) fn term(expressions: &[RequirementInput]) -> NodeSelectorTermInput {
     NodeSelectorTermInput { match_expressions: expressions.to_vec(), match_fields: Vec::new() }
 }
 
 /// A term of field requirements.
-pub(super) fn field_term(fields: &[RequirementInput]) -> NodeSelectorTermInput {
+pub(crate) fn field_term(fields: &[RequirementInput]) -> NodeSelectorTermInput {
     NodeSelectorTermInput { match_expressions: Vec::new(), match_fields: fields.to_vec() }
 }
 
 /// Builders for objects of storage.
-pub(super) mod storage {
+pub(crate) mod storage {
     use super::{labels, requirement, strings, term};
     use crate::input::storage::{
         AttachmentInput, BindingMode, ClaimInput, ClaimRefInput, CsiDriverInput, CsiNodeInput,
@@ -86,13 +86,13 @@ pub(super) mod storage {
     use crate::quantity::Quantity;
 
     /// A cluster of these objects and one node.
-    pub(in super::super) fn cluster(objects: Vec<StorageInput>, node: NaiveNode) -> NaiveCluster {
+    pub(crate) fn cluster(objects: Vec<StorageInput>, node: NaiveNode) -> NaiveCluster {
         let mut cluster = NaiveCluster { nodes: vec![node], ..Default::default() };
         objects.into_iter().for_each(|object| cluster.storage.put(object));
         cluster
     }
 
-    pub(in super::super) fn pod_with(sources: &[VolumeSourceInput]) -> PodInput {
+    pub(crate) fn pod_with(sources: &[VolumeSourceInput]) -> PodInput {
         let volumes = sources
             .iter()
             .enumerate()
@@ -100,16 +100,16 @@ pub(super) mod storage {
         PodInput { namespace: "ns".to_owned(), volumes: volumes.collect(), ..Default::default() }
     }
 
-    pub(in super::super) fn uses(claim: &str) -> VolumeSourceInput {
+    pub(crate) fn uses(claim: &str) -> VolumeSourceInput {
         VolumeSourceInput::Claim { claim_name: claim.to_owned(), read_only: false }
     }
 
-    pub(in super::super) fn ephemeral(pod: &str) -> VolumeSourceInput {
+    pub(crate) fn ephemeral(pod: &str) -> VolumeSourceInput {
         VolumeSourceInput::Ephemeral { pod_name: pod.to_owned(), pod_uid: format!("{pod}-uid") }
     }
 
     /// A claim in namespace `ns` of a class, bound if a volume is given.
-    pub(in super::super) fn claim(name: &str, class: &str, volume: &str) -> ClaimInput {
+    pub(crate) fn claim(name: &str, class: &str, volume: &str) -> ClaimInput {
         ClaimInput {
             namespace: "ns".to_owned(),
             name: name.to_owned(),
@@ -124,7 +124,7 @@ pub(super) mod storage {
     }
 
     /// An available CSI volume of a class and a size.
-    pub(in super::super) fn volume(name: &str, class: &str, size: i64) -> PersistentVolumeInput {
+    pub(crate) fn volume(name: &str, class: &str, size: i64) -> PersistentVolumeInput {
         PersistentVolumeInput {
             name: name.to_owned(),
             storage_class: class.to_owned(),
@@ -139,7 +139,7 @@ pub(super) mod storage {
         }
     }
 
-    pub(in super::super) fn on_nodes(
+    pub(crate) fn on_nodes(
         mut volume: PersistentVolumeInput,
         key: &str,
         value: &str,
@@ -148,10 +148,7 @@ pub(super) mod storage {
         volume
     }
 
-    pub(in super::super) fn kept_for(
-        mut volume: PersistentVolumeInput,
-        claim: &str,
-    ) -> PersistentVolumeInput {
+    pub(crate) fn kept_for(mut volume: PersistentVolumeInput, claim: &str) -> PersistentVolumeInput {
         volume.claim_ref = Some(ClaimRefInput {
             namespace: "ns".to_owned(),
             name: claim.to_owned(),
@@ -160,7 +157,7 @@ pub(super) mod storage {
         volume
     }
 
-    pub(in super::super) fn class(name: &str, provisioner: &str, mode: BindingMode) -> StorageClassInput {
+    pub(crate) fn class(name: &str, provisioner: &str, mode: BindingMode) -> StorageClassInput {
         StorageClassInput {
             name: name.to_owned(),
             provisioner: provisioner.to_owned(),
@@ -169,7 +166,7 @@ pub(super) mod storage {
         }
     }
 
-    pub(in super::super) fn csi_node(name: &str, drivers: &[(&str, Option<i32>)]) -> CsiNodeInput {
+    pub(crate) fn csi_node(name: &str, drivers: &[(&str, Option<i32>)]) -> CsiNodeInput {
         CsiNodeInput {
             name: name.to_owned(),
             drivers: drivers.iter().map(|(driver, limit)| ((*driver).to_owned(), *limit)).collect(),
@@ -177,11 +174,11 @@ pub(super) mod storage {
         }
     }
 
-    pub(in super::super) fn driver(name: &str) -> CsiDriverInput {
+    pub(crate) fn driver(name: &str) -> CsiDriverInput {
         CsiDriverInput { name: name.to_owned(), ..Default::default() }
     }
 
-    pub(in super::super) fn capacity(class: &str, bytes: Option<i64>, zone: &str) -> StorageCapacityInput {
+    pub(crate) fn capacity(class: &str, bytes: Option<i64>, zone: &str) -> StorageCapacityInput {
         StorageCapacityInput {
             namespace: "ns".to_owned(),
             name: format!("{class}-{zone}"),
@@ -195,7 +192,7 @@ pub(super) mod storage {
         }
     }
 
-    pub(in super::super) fn attachment(name: &str, node: &str, volume: &str) -> AttachmentInput {
+    pub(crate) fn attachment(name: &str, node: &str, volume: &str) -> AttachmentInput {
         AttachmentInput {
             name: name.to_owned(),
             node_name: node.to_owned(),

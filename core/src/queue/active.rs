@@ -164,6 +164,7 @@ mod tests {
     use super::*;
     use crate::fake::for_each_seed;
     use crate::framework::plugin::{Plugin, QueueKey, QueueSortPlugin};
+    use crate::framework::points::EnqueueExtensions;
     use crate::ids::PodId;
 
     /// Lower priority first: an order that is not PrioritySort's.
@@ -177,6 +178,10 @@ mod tests {
 
         fn as_queue_sort(&self) -> Option<&dyn QueueSortPlugin> {
             Some(self)
+        }
+
+        fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+            None
         }
     }
 

@@ -4,7 +4,6 @@
 pub mod active;
 pub mod backoff;
 pub mod entry;
-pub mod event;
 pub mod hints;
 mod in_flight;
 pub mod incoming;
@@ -14,6 +13,7 @@ pub mod plugin_set;
 pub mod scheduling_queue;
 mod waiting;
 
+pub use crate::framework::event;
 pub use entry::{ProfileNumber, QueuePlace, QueuedPod};
 pub use event::{Action, ClusterEvent, Event, EventResource};
 pub use plugin_set::{PluginNumber, PluginSet};

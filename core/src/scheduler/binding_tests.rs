@@ -15,6 +15,7 @@ use crate::framework::points::{
 use crate::framework::status::Reason;
 use crate::input::storage::StorageKind;
 use crate::input::{ContainerInput, NodeInput, ResourceList};
+use crate::known_gaps::KnownGaps;
 use crate::quantity::Quantity;
 
 mod expectation;
@@ -98,7 +99,7 @@ impl PreEnqueuePlugin for Probed {
 }
 
 impl EnqueueExtensions for Probed {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
     }
 }

@@ -9,7 +9,7 @@ use crate::cycle::select::TieBreak;
 use crate::framework::extend::{ExtenderError, FilterAnswer, Verb, Victims};
 use crate::framework::plugin::Plugin;
 use crate::framework::points::{
-    Failed, Handle, Nomination, PodRef, PostFilter, PostFilterPlugin, PostFilterVerdict,
+    EnqueueExtensions, Failed, Handle, Nomination, PodRef, PostFilter, PostFilterPlugin, PostFilterVerdict,
 };
 use crate::framework::status::{Code, Reason};
 use crate::input::{ContainerInput, NodeInput, PreemptionPolicy, ResourceList};
@@ -150,6 +150,10 @@ impl Plugin for Helper {
 
     fn as_post_filter(&self) -> Option<&dyn PostFilterPlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 

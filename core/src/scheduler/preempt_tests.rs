@@ -16,6 +16,7 @@ use crate::framework::points::{
     ReservePlugin,
 };
 use crate::framework::status::{Code, Reason};
+use crate::known_gaps::KnownGaps;
 
 fn settings(gates: FeatureGates) -> SchedulerSettings {
     SchedulerSettings { gates, initial_backoff_ns: 0, max_backoff_ns: 0, ..SchedulerSettings::default() }
@@ -256,6 +257,10 @@ impl Plugin for Keeper {
     fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
         Some(self)
     }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
+    }
 }
 
 impl ReservePlugin for Keeper {
@@ -349,7 +354,7 @@ impl FilterPlugin for Deaf {
 }
 
 impl EnqueueExtensions for Deaf {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::hinted(EventResource::Pod, Action::DELETE)]
     }
 

@@ -237,7 +237,8 @@ impl Counter {
         let before = *count;
         *count += sign * share.weight;
         let after = *count;
-        if self.eligible.is_none() {
+        // Nodes without the key may count in a domain that no node is in.
+        if self.eligible.is_none() || self.nodes[domain as usize] == 0 {
             return;
         }
         if after < self.lowest {

@@ -35,7 +35,7 @@ impl Twin {
         }
     }
 
-    /// Takes over namespaces, services, workloads and budgets.
+    /// Takes over namespaces, services, workloads, budgets and storage.
     pub(super) fn put_objects(&mut self, objects: &NaiveCluster) {
         for (name, labels) in &objects.namespaces {
             self.put_namespace(name, labels);
@@ -43,6 +43,7 @@ impl Twin {
         objects.services.iter().for_each(|service| self.put_service(service.clone()));
         objects.workloads.iter().for_each(|workload| self.put_workload(workload.clone()));
         objects.budgets.iter().for_each(|budget| self.put_budget(budget.clone()));
+        objects.storage.objects.values().for_each(|object| self.put_storage(object.clone()));
     }
 
     pub(super) fn put_namespace(&mut self, name: &str, labels: &Labels) {

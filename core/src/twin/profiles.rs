@@ -4,35 +4,24 @@ use std::sync::Arc;
 
 use crate::fake::{self, Rng};
 use crate::framework::plugin::Plugin;
+use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
 use crate::interner::Vocabulary;
-use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
-use crate::naive::pod_topology_spread::Defaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
 use crate::nominations::TryNominated;
-use crate::plugins::image_locality::ImageLocality;
-use crate::plugins::inter_pod_affinity::InterPodAffinity;
-use crate::plugins::node_affinity::NodeAffinity;
-use crate::plugins::node_declared_features::NodeDeclaredFeatures;
-use crate::plugins::node_name::NodeName;
-use crate::plugins::node_ports::NodePorts;
-use crate::plugins::node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
-use crate::plugins::node_resources_fit::{NodeResourcesFit, ScoringStrategy, Strategy};
-use crate::plugins::node_unschedulable::NodeUnschedulable;
-use crate::plugins::node_volume_limits::NodeVolumeLimits;
-use crate::plugins::pod_topology_spread::{DefaultConstraints, PodTopologySpread};
-use crate::plugins::taint_toleration::TaintToleration;
-use crate::plugins::volume_binding::VolumeBinding;
-use crate::plugins::volume_restrictions::VolumeRestrictions;
-use crate::plugins::volume_zone::VolumeZone;
+use crate::plugins::{IN_TREE, descriptor};
 use crate::world::World;
 
 /// A naive profile with the plugins in any order, some missing, and with any weight.
 pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     let mut profile = fake::profile(rng);
-    profile.filter_plugins.retain(|plugin| ALL_PLUGINS.contains(plugin));
-    profile.score_plugins.retain(|(plugin, _)| ALL_PLUGINS.contains(plugin));
+    for plugin in IN_TREE.iter().filter(|plugin| plugin.default_weight.is_none()) {
+        if rng.chance(50) {
+            profile.filter_plugins.extend(plugin.twin.filter.map(|_| plugin.name));
+            profile.score_plugins.extend(plugin.twin.score.map(|_| (plugin.name, 1)));
+        }
+    }
     if rng.chance(50) {
         profile.percentage_of_nodes_to_score = i32::try_from(rng.range(0..=100)).expect("a percentage");
     }
@@ -46,9 +35,9 @@ pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
         }
     }
     if rng.chance(20) {
-        let dropped = rng.range(1..=8);
+        let dropped = rng.range(1..=10);
         for _ in 0..dropped {
-            let name = *rng.pick(&ALL_PLUGINS);
+            let name = rng.pick(IN_TREE).name;
             profile.filter_plugins.retain(|plugin| *plugin != name);
             profile.score_plugins.retain(|(plugin, _)| *plugin != name);
         }
@@ -61,24 +50,6 @@ pub(crate) fn naive_profile(rng: &mut Rng) -> NaiveProfile {
     }
     profile
 }
-
-const ALL_PLUGINS: [&str; 15] = [
-    "NodeName",
-    "NodeUnschedulable",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "NodeDeclaredFeatures",
-];
 
 pub(crate) fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     for end in (1..items.len()).rev() {
@@ -106,6 +77,10 @@ impl Plugin for FilterOnly {
     fn as_filter(&self) -> Option<&dyn crate::framework::plugin::FilterPlugin> {
         self.0.as_filter()
     }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.0.as_enqueue_extensions()
+    }
 }
 
 impl Plugin for ScoreOnly {
@@ -121,15 +96,19 @@ impl Plugin for ScoreOnly {
     fn as_score(&self) -> Option<&dyn crate::framework::plugin::ScorePlugin> {
         self.0.as_score()
     }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.0.as_enqueue_extensions()
+    }
 }
 
 /// The engine's profile that says the same.
 pub(crate) fn engine_profile(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Profile {
     let mut plugins: Vec<(Arc<dyn Plugin>, i64)> = Vec::new();
-    for name in naive.filter_plugins.iter().filter(|name| ALL_PLUGINS.contains(name)) {
+    for name in &naive.filter_plugins {
         plugins.push((Arc::new(FilterOnly(engine_plugin(name, naive, vocabulary))), 0));
     }
-    for (name, weight) in naive.score_plugins.iter().filter(|(name, _)| ALL_PLUGINS.contains(name)) {
+    for (name, weight) in &naive.score_plugins {
         plugins.push((Arc::new(ScoreOnly(engine_plugin(name, naive, vocabulary))), *weight));
     }
     let mut profile = Profile::new("default-scheduler", plugins);
@@ -138,55 +117,6 @@ pub(crate) fn engine_profile(naive: &NaiveProfile, vocabulary: &mut Vocabulary) 
 }
 
 fn engine_plugin(name: &str, naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Arc<dyn Plugin> {
-    match name {
-        "NodeName" => Arc::new(NodeName),
-        "NodeUnschedulable" => Arc::new(NodeUnschedulable::new(vocabulary)),
-        "TaintToleration" => Arc::new(TaintToleration),
-        "NodeAffinity" => Arc::new(match &naive.added_affinity {
-            Some(added) => NodeAffinity::with_added(added, vocabulary),
-            None => NodeAffinity::default(),
-        }),
-        "NodePorts" => Arc::new(NodePorts),
-        "NodeResourcesFit" => Arc::new(fit(naive, vocabulary)),
-        "NodeResourcesBalancedAllocation" => {
-            let names: Vec<&str> = naive.balanced_resources.iter().map(|spec| spec.name.as_str()).collect();
-            let plugin = NodeResourcesBalancedAllocation::over(&names, vocabulary);
-            Arc::new(if naive.balanced_volumes { plugin.counting_volumes() } else { plugin })
-        }
-        "ImageLocality" => Arc::new(ImageLocality),
-        "VolumeRestrictions" => Arc::new(VolumeRestrictions),
-        "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
-        "VolumeBinding" => Arc::new(VolumeBinding::default()),
-        "VolumeZone" => Arc::new(VolumeZone::new(vocabulary)),
-        "PodTopologySpread" => {
-            let defaults = match &naive.spread_defaulting {
-                Defaulting::System => DefaultConstraints::System,
-                Defaulting::List(list) => DefaultConstraints::List(list.clone()),
-            };
-            Arc::new(PodTopologySpread::new(defaults, vocabulary))
-        }
-        "InterPodAffinity" => Arc::new(InterPodAffinity {
-            hard_pod_affinity_weight: naive.inter_pod.hard_pod_affinity_weight,
-            ignore_preferred_of_existing: naive.inter_pod.ignore_preferred_terms_of_existing_pods,
-        }),
-        "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
-        other => panic!("{other} is not a plugin"),
-    }
-}
-
-fn fit(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> NodeResourcesFit {
-    let strategy = match &naive.fit.strategy {
-        NaiveStrategy::LeastAllocated => Strategy::LeastAllocated,
-        NaiveStrategy::MostAllocated => Strategy::MostAllocated,
-        NaiveStrategy::RequestedToCapacityRatio(shape) => Strategy::RequestedToCapacityRatio(
-            // The API's scores go to 10, the engine's to 100.
-            shape.iter().map(|point| (point.utilization, point.score * 10)).collect(),
-        ),
-    };
-    let resources = naive.fit.resources.iter().map(|spec| (spec.name.clone(), spec.weight)).collect();
-    let names: Vec<&str> = naive.fit.ignored_resources.iter().map(String::as_str).collect();
-    let groups: Vec<&str> = naive.fit.ignored_resource_groups.iter().map(String::as_str).collect();
-    NodeResourcesFit::new(ScoringStrategy { strategy, resources }, vocabulary)
-        .ignoring(&names, vocabulary)
-        .ignoring_groups(&groups)
+    let descriptor = descriptor(name).expect("a plugin in the tree");
+    (descriptor.factory)(naive.args(name), vocabulary).expect("arguments that can be used")
 }

@@ -11,9 +11,10 @@ use schedlab_core::input::{Labels, PodMeta};
 use schedlab_core::naive::nominated::first_rejection;
 use schedlab_core::naive::preemption::{Preemption, PreemptionArgs, preempt};
 use schedlab_core::naive::schedule::{
-    Decision, Pick, Profile, ScoreState, Search, run_pre_filter, schedule_pod, score_nodes, skipped_scores,
+    Decision, Pick, Profile, ScoreState, Search, run_pre_filter, schedule_pod, score_nodes,
 };
-use schedlab_core::naive::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict, volume_binding};
+use schedlab_core::naive::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict};
+use schedlab_core::plugins::volume_binding::naive as volume_binding;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -86,7 +87,7 @@ impl Recorder {
             cluster.nodes.iter().zip(&nodes).filter(|(_, it)| it.feasible).map(|(node, _)| node).collect();
         if !feasible.is_empty() {
             let state = ScoreState::new(profile, cluster, pod, &feasible);
-            record.skip_score = names(&skipped_scores(profile, pod, &state));
+            record.skip_score = names(&state.skipped());
             let scores = score_nodes(profile, cluster, pod, &feasible).expect("terms of traces are readable");
             for (node, score) in nodes.iter_mut().filter(|it| it.feasible).zip(scores) {
                 node.raw = owned(&score.raw);

@@ -13,6 +13,7 @@ use schedlab_core::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
 use schedlab_core::framework::points::{Action, EnqueueExtensions, EventResource, RegisteredEvent};
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::interner::Vocabulary;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::world::World;
 
 /// The plugin's name in configuration files.
@@ -54,7 +55,7 @@ impl PreEnqueuePlugin for ClaimGate {
 }
 
 impl EnqueueExtensions for ClaimGate {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![RegisteredEvent::always(EventResource::PersistentVolumeClaim, Action::ADD)]
     }
 }

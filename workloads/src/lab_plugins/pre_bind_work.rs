@@ -10,7 +10,7 @@ use schedlab_core::class::PodClass;
 use schedlab_core::framework::args::{ArgValue, PluginArgs};
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::points::{
-    Handle, PodRef, PreBindPlugin, PreBindProgress, PreBindStep, PreFlight,
+    EnqueueExtensions, Handle, PodRef, PreBindPlugin, PreBindProgress, PreBindStep, PreFlight,
 };
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::ids::NodeId;
@@ -50,6 +50,10 @@ impl Plugin for PreBindWork {
 
     fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
         Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 

@@ -191,7 +191,7 @@ fn balanced(fields: &Fields<'_>) -> Result<NodeResourcesBalancedAllocationArgs, 
     if resources.is_empty() {
         return Ok(NodeResourcesBalancedAllocationArgs::default());
     }
-    Ok(NodeResourcesBalancedAllocationArgs { resources })
+    Ok(NodeResourcesBalancedAllocationArgs { resources, counts_volumes: false })
 }
 
 fn inter_pod(fields: &Fields<'_>) -> Result<InterPodAffinityArgs, SchemaError> {

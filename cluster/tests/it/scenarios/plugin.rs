@@ -17,6 +17,7 @@ use schedlab_core::framework::points::{
 };
 use schedlab_core::framework::status::{Code, Reason};
 use schedlab_core::ids::NodeId;
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::world::World;
 
 /// The label by which a plugin tells pods apart.
@@ -317,7 +318,7 @@ impl PostBindPlugin for Scripted {
 }
 
 impl EnqueueExtensions for Scripted {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         self.script().events.clone()
     }
 

@@ -9,8 +9,9 @@ use crate::framework::plugin::{PreFilter, PreScore};
 use crate::framework::status::Code;
 use crate::naive;
 use crate::naive::cases::{Case, Expected, check};
+use crate::naive::preemption;
 use crate::naive::schedule::Profile as NaiveProfile;
-use crate::naive::{inter_pod_affinity, pod_topology_spread, preemption};
+use crate::plugins::IN_TREE;
 use crate::preemption::PreemptionArgs;
 use crate::twin::{Twin, engine_profile, plain_preemption};
 
@@ -68,23 +69,17 @@ fn scores(plugin: &'static str, case: &Case) -> Expected {
 }
 
 #[test]
-fn topology_spread_filters_as_the_cases_say() {
-    check(pod_topology_spread::cases::filter_cases(), |case| filter("PodTopologySpread", case));
+fn plugins_filter_as_the_cases_say() {
+    for plugin in IN_TREE {
+        check(plugin.name, plugin.cases.filter(), |case| filter(plugin.name, case));
+    }
 }
 
 #[test]
-fn topology_spread_scores_as_the_cases_say() {
-    check(pod_topology_spread::cases::score_cases(), |case| scores("PodTopologySpread", case));
-}
-
-#[test]
-fn pod_affinity_filters_as_the_cases_say() {
-    check(inter_pod_affinity::cases::filter_cases(), |case| filter("InterPodAffinity", case));
-}
-
-#[test]
-fn pod_affinity_scores_as_the_cases_say() {
-    check(inter_pod_affinity::cases::score_cases(), |case| scores("InterPodAffinity", case));
+fn plugins_score_as_the_cases_say() {
+    for plugin in IN_TREE {
+        check(plugin.name, plugin.cases.score(), |case| scores(plugin.name, case));
+    }
 }
 
 #[test]

@@ -1,24 +1,16 @@
 //! Profiles built by the registry from lists and arguments decide as the naive profile they were
 //! written down from: orders per point, weights and arguments arrive where they belong.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cycle::engine::{Engine, EngineSettings};
 use crate::cycle::select::{Draws, TieBreak};
 use crate::fake::{self, for_each_seed};
-use crate::framework::args::{
-    Defaulting, InterPodAffinityArgs, NodeAffinityArgs, NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs, PluginArgs, PodTopologySpreadArgs,
-};
 use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use crate::framework::registry::Registry;
-use crate::naive::node_resources_fit::Strategy as NaiveStrategy;
-use crate::naive::pod_topology_spread::Defaulting as NaiveDefaulting;
 use crate::naive::schedule::Profile as NaiveProfile;
-use crate::plugins::node_resources_fit::{ScoringStrategy, Strategy};
 use crate::twin::{Twin, check_decision, naive_profile};
 
 /// The naive profile as a user would write it down: `*` disabled at every point, the rest listed.
@@ -38,44 +30,8 @@ fn written_down(naive: &NaiveProfile, registry: &Registry) -> ProfileConfig {
         scheduler_name: "default-scheduler".to_owned(),
         percentage_of_nodes_to_score: naive.percentage_of_nodes_to_score,
         plugins: registry.default_plugins().overlaid_with(&user),
-        args: arguments(naive),
+        args: naive.args.iter().map(|(name, args)| ((*name).to_owned(), args.clone())).collect(),
     }
-}
-
-fn arguments(naive: &NaiveProfile) -> BTreeMap<String, PluginArgs> {
-    let strategy = match &naive.fit.strategy {
-        NaiveStrategy::LeastAllocated => Strategy::LeastAllocated,
-        NaiveStrategy::MostAllocated => Strategy::MostAllocated,
-        NaiveStrategy::RequestedToCapacityRatio(shape) => Strategy::RequestedToCapacityRatio(
-            shape.iter().map(|point| (point.utilization, point.score * 10)).collect(),
-        ),
-    };
-    let resources = naive.fit.resources.iter().map(|spec| (spec.name.clone(), spec.weight)).collect();
-    let fit = NodeResourcesFitArgs {
-        ignored_resources: naive.fit.ignored_resources.iter().cloned().collect(),
-        ignored_resource_groups: naive.fit.ignored_resource_groups.iter().cloned().collect(),
-        scoring_strategy: ScoringStrategy { strategy, resources },
-    };
-    let balanced = NodeResourcesBalancedAllocationArgs {
-        resources: naive.balanced_resources.iter().map(|spec| spec.name.clone()).collect(),
-    };
-    let (defaulting, default_constraints) = match &naive.spread_defaulting {
-        NaiveDefaulting::System => (Defaulting::System, Vec::new()),
-        NaiveDefaulting::List(list) => (Defaulting::List, list.clone()),
-    };
-    let spread = PodTopologySpreadArgs { default_constraints, defaulting };
-    let inter_pod = InterPodAffinityArgs {
-        hard_pod_affinity_weight: naive.inter_pod.hard_pod_affinity_weight,
-        ignore_preferred_terms_of_existing_pods: naive.inter_pod.ignore_preferred_terms_of_existing_pods,
-    };
-    let affinity = NodeAffinityArgs { added_affinity: naive.added_affinity.clone() };
-    BTreeMap::from([
-        ("NodeResourcesFit".to_owned(), PluginArgs::NodeResourcesFit(fit)),
-        ("NodeResourcesBalancedAllocation".to_owned(), PluginArgs::NodeResourcesBalancedAllocation(balanced)),
-        ("NodeAffinity".to_owned(), PluginArgs::NodeAffinity(affinity)),
-        ("PodTopologySpread".to_owned(), PluginArgs::PodTopologySpread(spread)),
-        ("InterPodAffinity".to_owned(), PluginArgs::InterPodAffinity(inter_pod)),
-    ])
 }
 
 #[test]
@@ -84,8 +40,7 @@ fn configured_profiles_decide_as_naive_ones() {
     for_each_seed("configured_profiles_decide_as_naive_ones", 1000, |rng| {
         let count = rng.range(0..=20);
         let mut twin = Twin::random(rng, count);
-        // No argument of a configuration file asks for volumes to be counted.
-        let naive = NaiveProfile { balanced_volumes: false, ..naive_profile(rng) };
+        let naive = naive_profile(rng);
         let config = written_down(&naive, &registry);
         let profile =
             build_profile(&registry, &config, &mut twin.world.vocabulary).expect("the lists are sound");

@@ -11,6 +11,7 @@ use crate::framework::extend::{
     EXTENDER_NAME, Extender, ExtenderError, FilterAnswer, Verb, Victims, agree_on_victims, in_order,
 };
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, PreScore, Reads, ScorePlugin};
+use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::PodUid;
@@ -121,6 +122,10 @@ impl Plugin for Taste {
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
         Some(self)
     }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
+    }
 }
 
 impl FilterPlugin for Taste {
@@ -172,13 +177,15 @@ fn weights(profile: &Profile) -> Vec<(Arc<dyn Plugin>, i64)> {
     profile.plugins().iter().enumerate().map(|(at, plugin)| (Arc::clone(plugin), weight(at))).collect()
 }
 
-/// What both ways must agree on. Which rows are in reach is the extenders' own.
+/// What both ways must agree on. Which rows are in reach is the extenders' own, and so is that their reasons
+/// come last: messages sort them.
 fn comparable(decision: Decision) -> Decision {
     match decision {
         Decision::Unschedulable(diagnosis) => {
             let mut diagnosis = (*diagnosis).clone();
             diagnosis.out_of_reach.clear();
             diagnosis.within_reach.clear();
+            diagnosis.reasons.sort_by_key(|(reason, _)| format!("{reason:?}"));
             Decision::Unschedulable(Arc::new(diagnosis))
         }
         chosen => chosen,
@@ -203,7 +210,7 @@ fn an_extender_that_agrees_with_everything_changes_nothing() {
             twin.settle();
             let one = plain.decide(&mut twin.world, &profile, class, &mut NoProbe);
             let other = extended.decide(&mut twin.world, &profile, class, &mut NoProbe);
-            assert_eq!(one, comparable(other));
+            assert_eq!(comparable(one), comparable(other));
             assert_eq!(plain.next_start(), extended.next_start());
         }
     });

@@ -9,6 +9,7 @@ use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::plugin::{FilterPlugin, PreFilter, PreScore, ScorePlugin};
 use crate::framework::status::{Code, Reason};
 use crate::naive;
+use crate::naive::plugin_twin::Asked;
 use crate::naive::schedule::{self, Profile as NaiveProfile};
 use crate::snapshot::mask::{NodeMask, WORD_BITS};
 use crate::twin::{Twin, engine_code, engine_profile, naive_profile, node_count};
@@ -44,19 +45,20 @@ impl Case<'_> {
         reasons.iter().map(|reason| reason.text(&self.twin.world.vocabulary).into_owned()).collect()
     }
 
+    fn asked(&self) -> Asked<'_> {
+        Asked { profile: self.profile, cluster: &self.twin.cluster, pod: &self.class.input }
+    }
+
     /// Naive verdicts in list order.
     fn verdicts(&self, plugin: &str) -> Vec<Option<naive::Verdict>> {
         let nodes = &self.twin.cluster.nodes;
         let (profile, pod) = (self.profile, &self.class.input);
         let state = schedule::FilterState::new(profile, &self.twin.cluster, pod);
-        nodes
-            .iter()
-            .map(|node| schedule::filter(plugin, profile, &self.twin.cluster, pod, &state, node))
-            .collect()
+        nodes.iter().map(|node| schedule::filter(plugin, self.asked(), &state, node)).collect()
     }
 
     fn check_pre_filter(&self, name: &str, plugin: &dyn FilterPlugin) {
-        let expected = schedule::pre_filter(name, self.profile, &self.twin.cluster, &self.class.input);
+        let expected = schedule::pre_filter(name, self.asked());
         let symbols = &self.twin.world.vocabulary.symbols;
         let actual = match plugin.pre_filter(&self.twin.world, self.class) {
             PreFilter::Run => naive::PreFilter::AllNodes,
@@ -125,7 +127,7 @@ impl Case<'_> {
         let rows: Vec<usize> = (0..cluster.nodes.len()).filter(|_| rng.chance(density)).collect();
         let nodes: Vec<&naive::NaiveNode> = rows.iter().map(|&row| &cluster.nodes[row]).collect();
         let state = schedule::ScoreState::new(self.profile, cluster, pod, &nodes);
-        let is_skipped = schedule::skipped_scores(self.profile, pod, &state).contains(name);
+        let is_skipped = state.skipped().contains(name);
         let expected = if is_skipped { PreScore::Skip } else { PreScore::Run };
         if !rows.is_empty() {
             assert_eq!(plugin.pre_score(&self.twin.world, self.class), expected, "{name}: PreScore");
@@ -138,8 +140,7 @@ impl Case<'_> {
         plugin.score(&self.twin.world, self.class, &ids, &mut scores);
         if name != "PodTopologySpread" {
             // Raw scores of spreading mean something only together.
-            let score =
-                |node: &&naive::NaiveNode| schedule::score(name, self.profile, cluster, pod, &state, node);
+            let score = |node: &&naive::NaiveNode| schedule::score(name, self.asked(), &state, node);
             assert_eq!(scores, nodes.iter().map(score).collect::<Vec<i64>>(), "{name}: raw scores");
         }
         let profile = NaiveProfile { score_plugins: vec![(name, 1)], ..self.profile.clone() };

@@ -6,8 +6,10 @@ use std::ops::BitOr;
 
 use super::handle::PodRef;
 use crate::class::PodClass;
+use crate::framework::event::Event;
 use crate::ids::{NodeId, PodUid};
 use crate::input::NodeInput;
+use crate::known_gaps::KnownGaps;
 use crate::world::World;
 
 /// What an event is about.
@@ -92,6 +94,12 @@ impl Action {
     pub const ALL: Action = Action((1 << 15) - 1);
     /// Any update.
     pub const UPDATE: Action = Action(Action::ALL.0 & !Action::ADD.0 & !Action::DELETE.0);
+
+    /// Either of the two; `|` where a constant is needed.
+    #[must_use]
+    pub const fn or(self, other: Action) -> Action {
+        Action(self.0 | other.0)
+    }
 
     /// The two sets share a kind.
     #[must_use]
@@ -189,27 +197,48 @@ impl ClusterEvent {
     }
 }
 
-/// An event a plugin wants to hear of, and whether it wants a say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether an event may help pods of a class that the plugin rejected.
+pub type ClassHint = fn(&World, &PodClass, &Event) -> bool;
+
+/// Who says whether a registered event helps a pod. Upstream: `QueueingHintFn`.
+#[derive(Clone, Copy, Debug)]
+pub enum Hint {
+    /// Nobody: the event always brings the pod back.
+    Always,
+    /// A function that reads of the pod its class and nothing else, so that it is asked once for all
+    /// pods of a class. Where the event does not say enough it says yes: a needless attempt costs a
+    /// microsecond, a missed one leaves a pod waiting.
+    ByClass(ClassHint),
+    /// [`EnqueueExtensions::queueing_hint`], which is asked about each pod.
+    ByPod,
+}
+
+/// An event that a plugin registers for, with its hint. Upstream: `ClusterEventWithHint`.
+#[derive(Clone, Copy, Debug)]
 pub struct RegisteredEvent {
     /// The event.
     pub event: ClusterEvent,
-    /// [`EnqueueExtensions::queueing_hint`] is asked; otherwise the event always brings the pod
-    /// back.
-    pub asks_hint: bool,
+    /// Whether it helps.
+    pub hint: Hint,
 }
 
 impl RegisteredEvent {
     /// The event always brings the pod back.
     #[must_use]
-    pub fn always(resource: EventResource, action: Action) -> RegisteredEvent {
-        RegisteredEvent { event: ClusterEvent { resource, action }, asks_hint: false }
+    pub const fn always(resource: EventResource, action: Action) -> RegisteredEvent {
+        RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::Always }
     }
 
-    /// The plugin's hint decides.
+    /// The plugin's [`EnqueueExtensions::queueing_hint`] decides about each pod.
     #[must_use]
-    pub fn hinted(resource: EventResource, action: Action) -> RegisteredEvent {
-        RegisteredEvent { event: ClusterEvent { resource, action }, asks_hint: true }
+    pub const fn hinted(resource: EventResource, action: Action) -> RegisteredEvent {
+        RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::ByPod }
+    }
+
+    /// A function decides about all pods of a class at once.
+    #[must_use]
+    pub const fn by_class(resource: EventResource, action: Action, hint: ClassHint) -> RegisteredEvent {
+        RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::ByClass(hint) }
     }
 }
 
@@ -253,14 +282,14 @@ pub enum QueueingHint {
     Skip,
 }
 
-/// Which events bring back the pods that a plugin rejected. A plugin that rejects pods but says
-/// nothing here is taken to want every event.
+/// Which events bring back the pods that a plugin rejected, for plugins that ship with the engine and
+/// for those of users alike.
 pub trait EnqueueExtensions {
-    /// The events. Asked once, when the profile is built.
-    fn events_to_register(&self) -> Vec<RegisteredEvent>;
+    /// The events, with or without those that upstream lacks. Asked once, when the profile is built.
+    fn events_to_register(&self, gaps: KnownGaps) -> Vec<RegisteredEvent>;
 
-    /// Whether the event may make the pod schedulable. Asked only for events registered with
-    /// `asks_hint`, and only about pods that this plugin rejected.
+    /// Whether the event may make the pod schedulable. Asked only for events registered as
+    /// [`Hint::ByPod`], and only about pods that this plugin rejected.
     fn queueing_hint(
         &self,
         _world: &World,

@@ -28,7 +28,8 @@ pub mod reserve;
 pub use crate::api_call::Nomination;
 pub use bind::{Bind, BindPlugin};
 pub use events::{
-    Action, Change, ClusterEvent, EnqueueExtensions, EventResource, QueueingHint, RegisteredEvent,
+    Action, Change, ClassHint, ClusterEvent, EnqueueExtensions, EventResource, Hint, QueueingHint,
+    RegisteredEvent,
 };
 pub use handle::{Handle, PendingPermit, PodRef, Request, WaitingPod};
 pub use permit::{Permit, PermitPlugin};

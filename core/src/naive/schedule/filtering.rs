@@ -1,15 +1,12 @@
-//! PreFilter and Filter: which plugin says what, and what they count for each other.
+//! PreFilter and Filter, by the twins of the profile's plugins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{
-    Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources_fit, node_unschedulable,
-    node_volume_limits, pod_topology_spread, taint_toleration, volume_binding, volume_restrictions,
-    volume_zone,
-};
+use super::super::plugin_twin::{Asked, Counted, FilterTwin};
+use super::super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
 use super::Profile;
 use crate::input::PodInput;
+use crate::plugins::descriptor;
 
 /// What the PreFilter plugins said together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,50 +52,36 @@ impl<'a> Search<'a> {
 
 /// What PreFilter plugins counted over the cluster, for Filter. It follows pods that are thought
 /// to be on a node, or not to be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FilterState {
-    spread: Option<pod_topology_spread::Counts>,
-    inter_pod: inter_pod_affinity::Counts,
-    claims: volume_restrictions::ClaimUses,
+    by_plugin: BTreeMap<&'static str, Counted>,
 }
 
 impl FilterState {
     /// As PreFilter leaves it.
     #[must_use]
     pub fn new(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> FilterState {
-        let has = |plugin| profile.filter_plugins.contains(&plugin);
-        FilterState {
-            spread: has(pod_topology_spread::NAME)
-                .then(|| pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod))
-                .flatten(),
-            inter_pod: if has(inter_pod_affinity::NAME) {
-                inter_pod_affinity::pre_filter(cluster, pod).1
-            } else {
-                inter_pod_affinity::Counts::default()
-            },
-            claims: volume_restrictions::claim_uses(cluster, pod),
-        }
+        let asked = Asked { profile, cluster, pod };
+        let count = |&plugin: &&'static str| (plugin, (twin(plugin).count)(asked));
+        FilterState { by_plugin: profile.filter_plugins.iter().map(count).collect() }
     }
 
     /// Puts another pod on the node, in the counts for `pod` too.
     pub fn add_pod(&mut self, pod: &PodInput, node: &mut NaiveNode, added: &NaivePod) {
-        if let Some(spread) = &mut self.spread {
-            spread.add_pod(pod, added, &node.input);
-        }
-        self.inter_pod.add_pod(pod, added, &node.input);
-        self.claims.add_pod(added);
+        self.by_plugin.values_mut().for_each(|counted| counted.add_pod(pod, added, &node.input));
         node.add_pod(added.clone());
     }
 
     /// Takes a pod off the node, and out of the counts for `pod`.
     pub fn remove_pod(&mut self, pod: &PodInput, node: &mut NaiveNode, removed: &NaivePod) {
-        if let Some(spread) = &mut self.spread {
-            spread.remove_pod(pod, removed, &node.input);
-        }
-        self.inter_pod.remove_pod(pod, removed, &node.input);
-        self.claims.remove_pod(removed);
+        self.by_plugin.values_mut().for_each(|counted| counted.remove_pod(pod, removed, &node.input));
         node.remove_pod(removed);
     }
+}
+
+fn twin(plugin: &str) -> &'static FilterTwin {
+    let twin = descriptor(plugin).and_then(|descriptor| descriptor.twin.filter.as_ref());
+    twin.unwrap_or_else(|| panic!("{plugin} has no naive Filter"))
 }
 
 /// All PreFilter plugins in order, up to the first that rejects.
@@ -106,7 +89,7 @@ impl FilterState {
 pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> PreFilterOutcome {
     let mut outcome = PreFilterOutcome::default();
     for plugin in &profile.filter_plugins {
-        match pre_filter(plugin, profile, cluster, pod) {
+        match pre_filter(plugin, Asked { profile, cluster, pod }) {
             PreFilter::AllNodes => {}
             PreFilter::Skip => {
                 outcome.skip.insert(plugin);
@@ -147,62 +130,21 @@ pub fn all_rejections(
         .filter_plugins
         .iter()
         .filter(|plugin| !skip.contains(*plugin))
-        .filter_map(|plugin| filter(plugin, profile, cluster, pod, state, node))
+        .filter_map(|plugin| filter(plugin, Asked { profile, cluster, pod }, state, node))
         .collect()
 }
 
-pub(crate) fn pre_filter(
-    plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-) -> PreFilter {
-    match plugin {
-        volume_restrictions::NAME => volume_restrictions::pre_filter(cluster, pod),
-        node_volume_limits::NAME => node_volume_limits::pre_filter(pod),
-        volume_binding::NAME => volume_binding::pre_filter(cluster, pod),
-        volume_zone::NAME => volume_zone::pre_filter(cluster, pod),
-        node_declared_features::NAME => node_declared_features::pre_filter(pod),
-        node_name::NAME => node_name::pre_filter(pod),
-        node_affinity::NAME => node_affinity::pre_filter(pod, profile.added_affinity.as_ref()),
-        node_ports::NAME => node_ports::pre_filter(pod),
-        pod_topology_spread::NAME => {
-            match pod_topology_spread::pre_filter(&profile.spread_defaulting, cluster, pod) {
-                Some(_) => PreFilter::AllNodes,
-                None => PreFilter::Skip,
-            }
-        }
-        inter_pod_affinity::NAME => inter_pod_affinity::pre_filter(cluster, pod).0,
-        _ => PreFilter::AllNodes,
-    }
+pub(crate) fn pre_filter(plugin: &str, asked: Asked<'_>) -> PreFilter {
+    (twin(plugin).pre_filter)(asked)
 }
 
 pub(crate) fn filter(
     plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
+    asked: Asked<'_>,
     state: &FilterState,
     node: &NaiveNode,
 ) -> Option<Verdict> {
-    match plugin {
-        volume_restrictions::NAME => volume_restrictions::filter(&state.claims, pod, node),
-        node_volume_limits::NAME => node_volume_limits::filter(cluster, pod, node),
-        volume_binding::NAME => volume_binding::filter(cluster, pod, node),
-        volume_zone::NAME => volume_zone::filter(cluster, pod, node),
-        node_declared_features::NAME => node_declared_features::filter(pod, node),
-        node_name::NAME => node_name::filter(pod, node),
-        node_unschedulable::NAME => node_unschedulable::filter(pod, node),
-        taint_toleration::NAME => taint_toleration::filter(pod, node),
-        node_affinity::NAME => node_affinity::filter(pod, profile.added_affinity.as_ref(), node),
-        node_ports::NAME => node_ports::filter(pod, node),
-        node_resources_fit::NAME => node_resources_fit::filter(pod, &profile.fit, node),
-        pod_topology_spread::NAME => {
-            state.spread.as_ref().and_then(|counts| pod_topology_spread::filter(counts, pod, &node.input))
-        }
-        inter_pod_affinity::NAME => inter_pod_affinity::filter(&state.inter_pod, pod, &node.input),
-        _ => panic!("{plugin} has no naive Filter"),
-    }
+    (twin(plugin).filter)(asked, &state.by_plugin[plugin], node)
 }
 
 fn disjoint(plugins: &BTreeSet<&'static str>) -> Verdict {

@@ -1,15 +1,12 @@
-//! PreScore, Score and NormalizeScore: which plugin says what.
+//! PreScore, Score and NormalizeScore, by the twins of the profile's plugins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::node_affinity::PreScore;
-use super::super::{
-    NaiveCluster, NaiveNode, PreFilter, image_locality, inter_pod_affinity, node_affinity,
-    node_resources_balanced_allocation, node_resources_fit, node_volume_limits, normalize,
-    normalize_reversed, pod_topology_spread, taint_toleration, volume_binding,
-};
+use super::super::plugin_twin::{Asked, PreScore, ScoreTwin};
+use super::super::{NaiveCluster, NaiveNode};
 use super::Profile;
 use crate::input::PodInput;
+use crate::plugins::descriptor;
 
 /// A feasible node's scores by plugin; skipped plugins are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,11 +28,10 @@ pub struct ScoreError {
     pub plugin: &'static str,
 }
 
-/// What PreScore plugins found; none where one returned Skip.
-#[derive(Clone, Debug, PartialEq)]
+/// What PreScore plugins found.
+#[derive(Debug)]
 pub struct ScoreState {
-    spread: Option<pod_topology_spread::ScoreState>,
-    inter_pod: Option<inter_pod_affinity::Weights>,
+    by_plugin: BTreeMap<&'static str, PreScore>,
 }
 
 impl ScoreState {
@@ -47,37 +43,22 @@ impl ScoreState {
         pod: &PodInput,
         feasible: &[&NaiveNode],
     ) -> ScoreState {
-        let has = |plugin| profile.score_plugins.iter().any(|(name, _)| *name == plugin);
-        let defaulting = &profile.spread_defaulting;
-        ScoreState {
-            spread: has(pod_topology_spread::NAME)
-                .then(|| pod_topology_spread::pre_score(defaulting, cluster, pod, feasible))
-                .flatten(),
-            inter_pod: has(inter_pod_affinity::NAME)
-                .then(|| inter_pod_affinity::pre_score(&profile.inter_pod, cluster, pod))
-                .flatten(),
-        }
+        let asked = Asked { profile, cluster, pod };
+        let found = |&(plugin, _): &(&'static str, i64)| (plugin, (twin(plugin).pre_score)(asked, feasible));
+        ScoreState { by_plugin: profile.score_plugins.iter().map(found).collect() }
+    }
+
+    /// Plugins whose PreScore returns Skip.
+    #[must_use]
+    pub fn skipped(&self) -> BTreeSet<&'static str> {
+        let skipped = self.by_plugin.iter().filter(|(_, found)| matches!(found, PreScore::Skip));
+        skipped.map(|(plugin, _)| *plugin).collect()
     }
 }
 
-/// Plugins whose PreScore returns Skip.
-#[must_use]
-pub fn skipped_scores(profile: &Profile, pod: &PodInput, state: &ScoreState) -> BTreeSet<&'static str> {
-    let added = profile.added_affinity.as_ref();
-    let is_skipped = |plugin: &str| match plugin {
-        node_affinity::NAME => node_affinity::pre_score(pod, added) == Ok(PreScore::Skip),
-        node_resources_balanced_allocation::NAME => {
-            let asks_for_volumes =
-                profile.balanced_volumes && node_volume_limits::pre_filter(pod) != PreFilter::Skip;
-            !asks_for_volumes
-                && node_resources_balanced_allocation::is_skipped(pod, &profile.balanced_resources)
-        }
-        pod_topology_spread::NAME => state.spread.is_none(),
-        inter_pod_affinity::NAME => state.inter_pod.is_none(),
-        _ => false,
-    };
-    let plugins = profile.score_plugins.iter().map(|(plugin, _)| *plugin);
-    plugins.filter(|plugin| is_skipped(plugin)).collect()
+fn twin(plugin: &str) -> &'static ScoreTwin {
+    let twin = descriptor(plugin).and_then(|descriptor| descriptor.twin.score.as_ref());
+    twin.unwrap_or_else(|| panic!("{plugin} has no naive Score"))
 }
 
 /// Scores of feasible nodes, in their order.
@@ -92,18 +73,19 @@ pub fn score_nodes(
     nodes: &[&NaiveNode],
 ) -> Result<Vec<NodeScore>, ScoreError> {
     let state = ScoreState::new(profile, cluster, pod, nodes);
-    let skip = skipped_scores(profile, pod, &state);
+    let asked = Asked { profile, cluster, pod };
     let names: Vec<&str> = nodes.iter().map(|node| node.input.name.as_str()).collect();
     let mut scores: Vec<NodeScore> =
         names.iter().map(|name| NodeScore { node: (*name).to_owned(), ..Default::default() }).collect();
-    for (plugin, weight) in profile.score_plugins.iter().filter(|(plugin, _)| !skip.contains(plugin)) {
-        let added = profile.added_affinity.as_ref();
-        if *plugin == node_affinity::NAME && node_affinity::pre_score(pod, added).is_err() {
-            return Err(ScoreError { plugin });
+    for (plugin, weight) in &profile.score_plugins {
+        let found = &state.by_plugin[plugin];
+        match found {
+            PreScore::Skip => continue,
+            PreScore::Fail => return Err(ScoreError { plugin }),
+            PreScore::Run(_) => {}
         }
-        let raw: Vec<i64> =
-            nodes.iter().map(|node| score(plugin, profile, cluster, pod, &state, node)).collect();
-        let normal = normalized(plugin, &state, &names, &raw);
+        let raw: Vec<i64> = nodes.iter().map(|node| score(plugin, asked, &state, node)).collect();
+        let normal = (twin(plugin).normalize)(found, &names, &raw);
         for ((node, raw), normal) in scores.iter_mut().zip(&raw).zip(normal) {
             node.raw.insert(plugin, *raw);
             node.weighted.insert(plugin, normal * weight);
@@ -113,49 +95,6 @@ pub fn score_nodes(
     Ok(scores)
 }
 
-pub(crate) fn score(
-    plugin: &str,
-    profile: &Profile,
-    cluster: &NaiveCluster,
-    pod: &PodInput,
-    state: &ScoreState,
-    node: &NaiveNode,
-) -> i64 {
-    match plugin {
-        taint_toleration::NAME => taint_toleration::score(pod, node),
-        node_affinity::NAME => node_affinity::score(pod, profile.added_affinity.as_ref(), node),
-        node_resources_fit::NAME => node_resources_fit::score(pod, &profile.fit, node),
-        node_resources_balanced_allocation::NAME => {
-            let volumes =
-                profile.balanced_volumes.then(|| node_volume_limits::volume_load(cluster, pod, node));
-            node_resources_balanced_allocation::score_with_volumes(
-                pod,
-                &profile.balanced_resources,
-                node,
-                volumes.flatten(),
-            )
-        }
-        image_locality::NAME => image_locality::score(pod, cluster, node),
-        pod_topology_spread::NAME => {
-            state.spread.as_ref().map_or(0, |spread| pod_topology_spread::score(spread, pod, node))
-        }
-        inter_pod_affinity::NAME => {
-            state.inter_pod.as_ref().map_or(0, |weights| inter_pod_affinity::score(weights, &node.input))
-        }
-        volume_binding::NAME => volume_binding::score(cluster, pod, node),
-        _ => panic!("{plugin} has no naive Score"),
-    }
-}
-
-fn normalized(plugin: &str, state: &ScoreState, nodes: &[&str], raw: &[i64]) -> Vec<i64> {
-    match plugin {
-        taint_toleration::NAME => normalize_reversed(raw),
-        node_affinity::NAME => normalize(raw),
-        pod_topology_spread::NAME => match &state.spread {
-            Some(spread) => pod_topology_spread::normalize(spread, nodes, raw),
-            None => raw.to_vec(),
-        },
-        inter_pod_affinity::NAME => inter_pod_affinity::normalize(raw),
-        _ => raw.to_vec(),
-    }
+pub(crate) fn score(plugin: &str, asked: Asked<'_>, state: &ScoreState, node: &NaiveNode) -> i64 {
+    (twin(plugin).score)(asked, &state.by_plugin[plugin], node)
 }

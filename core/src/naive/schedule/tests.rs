@@ -1,6 +1,6 @@
 use super::super::testing::{empty, field_term, node, pod, requirement, strings, taint};
 use super::*;
-use crate::input::{NodeInput, PodInput};
+use crate::input::{NodeAffinityInput, NodeInput, PodInput};
 
 /// `n00`, `n01` and so on, with room for ten pods of a core.
 fn cluster(node_count: usize) -> NaiveCluster {

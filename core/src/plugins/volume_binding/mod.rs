@@ -6,22 +6,57 @@
 //! selector that does not parse, an in-tree volume that cannot be translated), the pod or the node
 //! is rejected. API validation lets none of these happen.
 
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod hint_cases;
+mod hints;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
 mod pre_bind;
 mod search;
 mod writes;
 
+use std::sync::Arc;
+
 use crate::class::PodClass;
+use crate::framework::args::{PluginArgs, VolumeBindingArgs};
+use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{
     FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
 };
-use crate::framework::points::PreBindPlugin;
+use crate::framework::points::{EnqueueExtensions, PreBindPlugin};
 use crate::framework::status::{Code, Reason};
 use crate::ids::Symbol;
+use crate::interner::Vocabulary;
 use crate::plugins::node_resources_fit::broken_line;
 use crate::storage::VolumeDecision;
 use crate::world::World;
-
 use search::{OnNode, Search, claims};
+
+/// Upstream's name.
+pub const NAME: &str = "VolumeBinding";
+
+/// The plugin in the list of those that ship with the engine.
+pub(super) const DESCRIPTOR: PluginDescriptor = PluginDescriptor {
+    name: NAME,
+    default_weight: Some(0),
+    default_args: || PluginArgs::VolumeBinding(VolumeBindingArgs::default()),
+    factory,
+    #[cfg(any(test, feature = "naive"))]
+    twin: naive::TWIN,
+    #[cfg(test)]
+    cases: cases::CASES,
+};
+
+fn factory(args: &PluginArgs, _: &mut Vocabulary) -> InTreeFactored {
+    let PluginArgs::VolumeBinding(args) = args else { return Err(other_args("VolumeBindingArgs")) };
+    let scaled = |&(utilization, score): &(i64, i64)| (utilization, score * SHAPE_SCALE);
+    Ok(Arc::new(VolumeBinding::with_shape(args.shape.iter().map(scaled).collect())))
+}
+
+/// A shape's scores go from 0 to 10 in a file and from 0 to 100 in the engine.
+const SHAPE_SCALE: i64 = 10;
 
 const REASON_NODE_AFFINITY: Reason = Reason::Text("node(s) didn't match PersistentVolume's node affinity");
 const REASON_NOTHING_TO_BIND: Reason =
@@ -47,9 +82,6 @@ impl Default for VolumeBinding {
 }
 
 impl VolumeBinding {
-    /// Its name.
-    pub const NAME: &'static str = "VolumeBinding";
-
     /// A plugin with a `shape` of its own: points of utilisation (percent) and score (0 to 100).
     #[must_use]
     pub fn with_shape(shape: Vec<(i64, i64)>) -> VolumeBinding {
@@ -129,7 +161,7 @@ pub fn decide_volumes(world: &World, class: &PodClass, row: usize) -> VolumeDeci
 
 impl Plugin for VolumeBinding {
     fn name(&self) -> &'static str {
-        VolumeBinding::NAME
+        NAME
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
@@ -145,6 +177,10 @@ impl Plugin for VolumeBinding {
     }
 
     fn as_pre_bind(&self) -> Option<&dyn PreBindPlugin> {
+        Some(self)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
     }
 }

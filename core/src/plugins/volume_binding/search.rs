@@ -17,7 +17,7 @@ use crate::framework::status::Reason;
 use crate::ids::{ClaimId, LabelSetId, NodeId, Symbol, VolumeId};
 use crate::input::storage::BindingMode;
 use crate::interner::EMPTY;
-use crate::plugins::volume_texts::{
+use crate::plugins::helper::volume_texts::{
     claim_deleted, claim_lost, claim_not_found, no_binding_mode, not_owned, waiting_for_claim,
 };
 use crate::storage::VolumeDecision;

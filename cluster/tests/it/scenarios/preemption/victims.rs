@@ -9,6 +9,7 @@ use schedlab_core::class::PodClass;
 use schedlab_core::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
 use schedlab_core::framework::points::{EnqueueExtensions, RegisteredEvent};
 use schedlab_core::framework::status::{Code, Reason};
+use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::Standing;
 use schedlab_core::world::World;
 use serde_json::json;
@@ -43,7 +44,7 @@ impl Plugin for Seats {
 }
 
 impl EnqueueExtensions for Seats {
-    fn events_to_register(&self) -> Vec<RegisteredEvent> {
+    fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         Vec::new()
     }
 }

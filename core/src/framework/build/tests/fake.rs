@@ -6,7 +6,7 @@ use crate::framework::plugin::{
     FilterPlugin, HeldBack, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey, QueueSortPlugin, Reads,
     ScorePlugin,
 };
-use crate::framework::points::{Bind, BindPlugin, Handle, Permit, PermitPlugin, PodRef};
+use crate::framework::points::{Bind, BindPlugin, EnqueueExtensions, Handle, Permit, PermitPlugin, PodRef};
 use crate::framework::status::{Code, Reason};
 use crate::ids::NodeId;
 use crate::world::World;
@@ -48,6 +48,10 @@ impl Plugin for Fake {
 
     fn as_bind(&self) -> Option<&dyn BindPlugin> {
         self.extends(At::Bind).map(|plugin| plugin as _)
+    }
+
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
     }
 }
 

@@ -1,0 +1,382 @@
+//! Cases of queueing hints: a pod that a plugin rejected, what happens, and whether the plugin wants it
+//! tried again. As upstream's integration test of requeueing has it, one row a plugin, event and outcome.
+
+use std::sync::Arc;
+
+use crate::framework::event::{
+    Action, ClusterEvent, Diff, Event, EventObject, EventResource, NodeState, PodFacts,
+};
+use crate::framework::points::Hint;
+use crate::framework::registry::default_profile;
+use crate::ids::{NodeId, PodUid};
+use crate::input::{
+    ContainerInput, HostPortInput, LabelSelectorInput, Labels, NodeInput, PodAffinityInput,
+    PodAffinityTermInput, PodInput, ResourceList, SpreadConstraintInput, TaintInput, TolerationInput,
+    VolumeInput, VolumeSourceInput,
+};
+use crate::known_gaps::KnownGaps;
+use crate::plugins::descriptor;
+use crate::quantity::Quantity;
+use crate::storage::StorageNews;
+use crate::world::World;
+
+/// One pod and one event.
+#[derive(Clone, Debug)]
+pub(crate) struct HintCase {
+    name: &'static str,
+    /// The pod that the plugin rejected.
+    waiting: PodInput,
+    what: What,
+    expected: Expected,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Queue,
+    Skip,
+    /// Upstream does not register for it, or its hint says no.
+    QueueUnlessUpstream,
+}
+
+/// The event brings the pod back.
+pub(crate) fn queues(name: &'static str, waiting: PodInput, what: What) -> HintCase {
+    HintCase { name, waiting, what, expected: Expected::Queue }
+}
+
+/// It does not.
+pub(crate) fn skips(name: &'static str, waiting: PodInput, what: What) -> HintCase {
+    HintCase { name, waiting, what, expected: Expected::Skip }
+}
+
+/// It does, but not with upstream's gaps.
+pub(crate) fn gap(name: &'static str, waiting: PodInput, what: What) -> HintCase {
+    HintCase { name, waiting, what, expected: Expected::QueueUnlessUpstream }
+}
+
+impl HintCase {
+    /// Asks a plugin.
+    pub(crate) fn check(&self, plugin: &str) {
+        let HintCase { name, expected, .. } = self;
+        let is_queued = self.is_queued(plugin, KnownGaps::Mended);
+        assert_eq!(is_queued, *expected != Expected::Skip, "{plugin}: {name}");
+        if *expected == Expected::QueueUnlessUpstream {
+            assert!(!self.is_queued(plugin, KnownGaps::Upstream), "{plugin}, upstream: {name}");
+        }
+    }
+
+    fn is_queued(&self, plugin: &str, gaps: KnownGaps) -> bool {
+        let mut world = World::default();
+        // Makes the names known that plugins look for.
+        let _ = default_profile(&mut world.vocabulary);
+        let event = happen(&mut world, &self.waiting, self.what.clone());
+        // A target event shows the pod as it is now.
+        let class = match &event.object {
+            EventObject::Pod(Diff { new: Some(new), .. })
+                if event.what.resource == EventResource::TargetPod =>
+            {
+                new.class
+            }
+            _ => world.compile(&Arc::new(self.waiting.clone())),
+        };
+        let descriptor = descriptor(plugin).expect("a plugin in the tree");
+        let plugin = (descriptor.factory)(&(descriptor.default_args)(), &mut world.vocabulary);
+        plugin.expect("default arguments").events_to_register(gaps).iter().any(|registered| {
+            registered.event.covers(event.what)
+                && match registered.hint {
+                    Hint::Always => true,
+                    Hint::ByClass(hint) => hint(&world, world.class(class), &event),
+                    Hint::ByPod => panic!("hints of shipped plugins read the class only"),
+                }
+        })
+    }
+}
+
+/// A topology and a domain of it.
+pub(crate) const ZONE_A: (&str, &str) = ("zone", "a");
+/// Another.
+pub(crate) const RACK_R: (&str, &str) = ("rack", "r");
+/// The taint that a cordoned node stands for.
+pub(crate) const CORDON: &str = "node.kubernetes.io/unschedulable";
+
+fn resources(list: &[(&str, &str)]) -> ResourceList {
+    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
+}
+
+pub(crate) fn labels(list: &[(&str, &str)]) -> Labels {
+    list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(crate) fn node(cpu: &str) -> NodeInput {
+    NodeInput {
+        name: "n".to_owned(),
+        allocatable: resources(&[("cpu", cpu), ("memory", "1Gi"), ("pods", "10")]),
+        ..NodeInput::default()
+    }
+}
+
+pub(crate) fn labelled(list: &[(&str, &str)]) -> NodeInput {
+    NodeInput { labels: labels(list), ..node("4") }
+}
+
+pub(crate) fn tainted(keys: &[&str]) -> NodeInput {
+    let taint = |key: &&str| TaintInput {
+        key: (*key).to_owned(),
+        value: String::new(),
+        effect: "NoSchedule".to_owned(),
+    };
+    NodeInput { taints: keys.iter().map(taint).collect(), ..node("4") }
+}
+
+pub(crate) fn cordoned() -> NodeInput {
+    NodeInput { unschedulable: true, ..node("4") }
+}
+
+pub(crate) fn pod(cpu: &str) -> PodInput {
+    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
+    PodInput { namespace: "default".to_owned(), containers: vec![container], ..PodInput::default() }
+}
+
+pub(crate) fn app(name: &str) -> PodInput {
+    PodInput { labels: labels(&[("app", name)]), ..pod("1") }
+}
+
+pub(crate) fn port(number: i32) -> PodInput {
+    let mut pod = pod("1");
+    pod.containers[0].host_ports = vec![HostPortInput { host_port: number, ..HostPortInput::default() }];
+    pod
+}
+
+fn selector(name: &str) -> Option<LabelSelectorInput> {
+    Some(LabelSelectorInput { match_labels: labels(&[("app", name)]), ..LabelSelectorInput::default() })
+}
+
+fn term(name: &str) -> PodAffinityInput {
+    let term = PodAffinityTermInput {
+        label_selector: selector(name),
+        topology_key: "zone".to_owned(),
+        ..PodAffinityTermInput::default()
+    };
+    PodAffinityInput { required: vec![term], preferred: Vec::new() }
+}
+
+pub(crate) fn near(name: &str) -> PodInput {
+    PodInput { pod_affinity: term(name), ..app("me") }
+}
+
+pub(crate) fn far_from(name: &str) -> PodInput {
+    PodInput { pod_anti_affinity: term(name), ..app("me") }
+}
+
+pub(crate) fn spread() -> PodInput {
+    let constraint = SpreadConstraintInput {
+        max_skew: 1,
+        topology_key: "zone".to_owned(),
+        label_selector: selector("me"),
+        ..SpreadConstraintInput::default()
+    };
+    PodInput { spread_constraints: vec![constraint], ..app("me") }
+}
+
+/// Counts `me` over zones and `db` over racks.
+pub(crate) fn spread_twice() -> PodInput {
+    let mut pod = spread();
+    let mut second = pod.spread_constraints[0].clone();
+    second.topology_key = "rack".to_owned();
+    second.label_selector = selector("db");
+    pod.spread_constraints.push(second);
+    pod
+}
+
+pub(crate) fn honoring_taints() -> PodInput {
+    let mut pod = spread();
+    pod.spread_constraints[0].honor_node_taints = true;
+    pod
+}
+
+/// Only nodes with this label count.
+pub(crate) fn selecting_nodes() -> PodInput {
+    PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..spread() }
+}
+
+/// The same, but all nodes count.
+pub(crate) fn ignoring_affinity() -> PodInput {
+    let mut pod = selecting_nodes();
+    pod.spread_constraints[0].ignore_node_affinity = true;
+    pod
+}
+
+/// Two terms of one pod.
+pub(crate) fn both(mut one: PodInput, other: &PodInput) -> PodInput {
+    one.pod_affinity.required.extend(other.pod_affinity.required.iter().cloned());
+    one.pod_anti_affinity.required.extend(other.pod_anti_affinity.required.iter().cloned());
+    one
+}
+
+pub(crate) fn with_label(mut pod: PodInput, key: &str, value: &str) -> PodInput {
+    pod.labels.insert(key.to_owned(), value.to_owned());
+    pod
+}
+
+/// The term of `owner` asks for this label as well.
+pub(crate) fn also_asking(mut owner: PodInput, key: &str, value: &str) -> PodInput {
+    let terms = owner.pod_affinity.required.iter_mut().chain(&mut owner.pod_anti_affinity.required);
+    for term in terms {
+        let selector = term.label_selector.get_or_insert_default();
+        selector.match_labels = labels(&[(key, value)]);
+    }
+    owner
+}
+
+pub(crate) fn with_volume(source: VolumeSourceInput) -> PodInput {
+    PodInput { volumes: vec![VolumeInput { name: "v".to_owned(), source }], ..pod("1") }
+}
+
+pub(crate) fn claims(name: &str) -> PodInput {
+    with_volume(VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false })
+}
+
+pub(crate) fn tolerates(mut pod: PodInput, key: &str) -> PodInput {
+    let toleration =
+        TolerationInput { key: key.to_owned(), operator: "Exists".to_owned(), ..TolerationInput::default() };
+    pod.tolerations.push(toleration);
+    pod
+}
+
+pub(crate) fn elsewhere(mut pod: PodInput) -> PodInput {
+    pod.namespace = "other".to_owned();
+    pod
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "made once per row of a table")]
+pub(crate) enum What {
+    Node(Action, Option<NodeInput>, Option<NodeInput>),
+    /// A pod on a node.
+    Pod(Action, Option<PodInput>, Option<PodInput>),
+    /// A pod on no node.
+    Nowhere(Action, PodInput),
+    /// A pod that a node was nominated for went.
+    NominatedWent(PodInput),
+    /// The waiting pod itself.
+    Own(Action, PodInput),
+    Named(EventResource, Action, &'static str, &'static str),
+}
+
+fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
+    let facts = |world: &mut World, pod: PodInput, node| PodFacts {
+        uid: PodUid(1),
+        class: world.compile(&Arc::new(pod)),
+        node,
+        nominated: None,
+    };
+    match what {
+        What::Node(action, old, new) => {
+            let [old, new] = [old, new].map(|node| node.map(|node| Arc::new(NodeState::of(&node, world))));
+            Event::node(action, old, new)
+        }
+        What::Pod(action, old, new) => {
+            let [old, new] = [old, new].map(|pod| pod.map(|pod| facts(world, pod, Some(NodeId(0)))));
+            let what = ClusterEvent { resource: EventResource::AssignedPod, action };
+            Event { what, object: EventObject::Pod(Diff { old, new }) }
+        }
+        What::Nowhere(action, pod) => {
+            let pod = facts(world, pod, None);
+            let (old, new) = if action == Action::ADD { (None, Some(pod)) } else { (Some(pod), None) };
+            Event::pod(ClusterEvent { resource: EventResource::AssignedPod, action }, old, new)
+        }
+        What::NominatedWent(pod) => {
+            let gone = PodFacts { nominated: Some(NodeId(0)), ..facts(world, pod, None) };
+            let what = ClusterEvent { resource: EventResource::AssignedPod, action: Action::DELETE };
+            Event { what, object: EventObject::Pod(Diff { old: Some(gone), new: None }) }
+        }
+        What::Own(action, new) => {
+            let (old, new) = (facts(world, waiting.clone(), None), facts(world, new, None));
+            let what = ClusterEvent { resource: EventResource::TargetPod, action };
+            Event::pod(what, Some(old), Some(new))
+        }
+        What::Named(resource, action, namespace, name) => {
+            let symbols = &mut world.vocabulary.symbols;
+            let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
+            let object = EventObject::Named { namespace, name, news: StorageNews::Anything };
+            Event { what: ClusterEvent { resource, action }, object }
+        }
+    }
+}
+
+pub(crate) fn added(node: NodeInput) -> What {
+    What::Node(Action::ADD, None, Some(node))
+}
+
+pub(crate) fn node_gone(node: NodeInput) -> What {
+    What::Node(Action::DELETE, Some(node), None)
+}
+
+pub(crate) fn grown(from: &str, to: &str) -> What {
+    What::Node(Action::UPDATE_NODE_ALLOCATABLE, Some(node(from)), Some(node(to)))
+}
+
+/// A node takes more pods.
+pub(crate) fn more_pods(from: &str, to: &str) -> What {
+    let only = |pods: &str| NodeInput {
+        allocatable: resources(&[("cpu", "4"), ("memory", "4Gi"), ("pods", pods)]),
+        ..node("4")
+    };
+    What::Node(Action::UPDATE_NODE_ALLOCATABLE, Some(only(from)), Some(only(to)))
+}
+
+/// A node that takes no pods.
+pub(crate) fn no_room() -> NodeInput {
+    NodeInput { allocatable: resources(&[("cpu", "4")]), ..node("4") }
+}
+
+pub(crate) fn taints(from: &[&str], to: &[&str]) -> What {
+    What::Node(Action::UPDATE_NODE_TAINT, Some(tainted(from)), Some(tainted(to)))
+}
+
+/// Other taints on a node with labels.
+pub(crate) fn retainted(from: &[&str], to: &[&str], labels: &[(&str, &str)]) -> What {
+    let node = |taints: &[&str]| NodeInput { taints: tainted(taints).taints, ..labelled(labels) };
+    What::Node(Action::UPDATE_NODE_TAINT, Some(node(from)), Some(node(to)))
+}
+
+pub(crate) fn uncordoned() -> What {
+    What::Node(Action::UPDATE_NODE_TAINT, Some(cordoned()), Some(node("4")))
+}
+
+pub(crate) fn node_relabelled(from: &[(&str, &str)], to: &[(&str, &str)]) -> What {
+    What::Node(Action::UPDATE_NODE_LABEL, Some(labelled(from)), Some(labelled(to)))
+}
+
+pub(crate) fn zoned(from: &str, to: &str) -> What {
+    node_relabelled(&[("zone", from)], &[("zone", to)])
+}
+
+pub(crate) fn came(pod: PodInput) -> What {
+    What::Pod(Action::ADD, None, Some(pod))
+}
+
+pub(crate) fn went(pod: PodInput) -> What {
+    What::Pod(Action::DELETE, Some(pod), None)
+}
+
+pub(crate) fn pod_changed(from: PodInput, to: PodInput) -> What {
+    What::Pod(Action::UPDATE_POD_LABEL, Some(from), Some(to))
+}
+
+pub(crate) fn pod_relabelled(from: &str, to: &str) -> What {
+    pod_changed(app(from), app(to))
+}
+
+pub(crate) fn tolerates_more(pod: PodInput) -> What {
+    What::Own(Action::UPDATE_POD_TOLERATION, tolerates(pod, "k"))
+}
+
+pub(crate) fn claim_event(action: Action, namespace: &'static str, name: &'static str) -> What {
+    What::Named(EventResource::PersistentVolumeClaim, action, namespace, name)
+}
+
+/// A pod with a claim that is made for it.
+pub(crate) fn generated() -> PodInput {
+    with_volume(VolumeSourceInput::Ephemeral { pod_name: "pod".to_owned(), pod_uid: "u".to_owned() })
+}

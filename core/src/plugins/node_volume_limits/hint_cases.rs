@@ -1,0 +1,20 @@
+//! Which events bring back pods that NodeVolumeLimits rejected.
+
+use crate::framework::event::{Action, EventResource};
+use crate::plugins::helper::hint_cases::{
+    HintCase, What, added, claim_event, claims, node, pod, queues, skips, went,
+};
+
+pub(super) fn hint_cases() -> Vec<HintCase> {
+    #[rustfmt::skip]
+    let cases = vec![
+        skips("its CSI node says more", claims("c"), added(node("4"))),
+        queues("an attachment came free", claims("c"), went(claims("d"))),
+        skips("it had none", claims("c"), went(pod("1"))),
+        queues("its claim", claims("c"), claim_event(Action::ADD, "default", "c")),
+        queues("limits", claims("c"), What::Named(EventResource::CsiNode, Action::UPDATE, "", "n")),
+        queues("detached", claims("c"), What::Named(EventResource::VolumeAttachment, Action::DELETE, "", "a")),
+        skips("has none", pod("1"), What::Named(EventResource::VolumeAttachment, Action::DELETE, "", "a")),
+    ];
+    cases
+}

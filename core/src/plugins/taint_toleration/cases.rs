@@ -1,0 +1,31 @@
+//! Cases that TaintToleration and its plain twin are held to alike.
+
+use super::hint_cases::hint_cases;
+use crate::input::NodeInput;
+use crate::naive::Code;
+use crate::naive::cases::{Case, Cases, PodParts, node, pod};
+use crate::naive::testing::taint;
+
+pub(super) const CASES: Cases =
+    Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
+
+fn nodes() -> [NodeInput; 3] {
+    let tainted = |name, effect| NodeInput { taints: vec![taint("spot", "", effect)], ..node(name, "") };
+    [tainted("a", "NoSchedule"), tainted("b", "PreferNoSchedule"), node("c", "")]
+}
+
+fn filter_cases() -> Vec<Case> {
+    let out = ("a", Code::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)");
+    vec![
+        Case::new("a taint", &nodes(), pod("")).rejects(&[out]),
+        Case::new("another toleration", &nodes(), pod("").tolerating("gpu")).rejects(&[out]),
+        Case::new("the toleration", &nodes(), pod("").tolerating("spot")).all_fit(),
+    ]
+}
+
+fn score_cases() -> Vec<Case> {
+    vec![
+        Case::new("a taint that is preferred not to be", &nodes(), pod("")).scores(&[100, 0, 100]),
+        Case::new("tolerated", &nodes(), pod("").tolerating("spot")).scores(&[100, 100, 100]),
+    ]
+}
