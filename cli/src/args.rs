@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_cluster::latency::Latency;
+use schedlab_workloads::controllers::parse_list;
 use schedlab_workloads::protocol::{BUDGET_DEFAULT, PRECISION_DEFAULT};
 use schedlab_workloads::suites;
 
@@ -144,6 +145,11 @@ pub(crate) struct RunArgs {
     /// upstream knows and that change nothing here are listed in the result
     #[arg(long, value_name = "LIST", default_value = "")]
     pub(crate) feature_gates: String,
+    /// Controllers to run beside the scheduler, by kube-controller-manager's names, as
+    /// node-lifecycle-controller,taint-eviction-controller or all; beside those of the workloads and of
+    /// their feature gates (docs/writing-a-controller.md lists them)
+    #[arg(long, value_name = "LIST", default_value = "", value_parser = controllers)]
+    pub(crate) controllers: String,
     /// Keep verdicts and scores per pod class between decisions
     #[arg(long, value_name = "MODE", value_enum, default_value_t = CacheMode::On)]
     pub(crate) class_cache: CacheMode,
@@ -212,6 +218,7 @@ impl Default for RunArgs {
             budget: BUDGET_DEFAULT,
             rounds: None,
             feature_gates: String::new(),
+            controllers: String::new(),
             class_cache: CacheMode::On,
             pod_counting: CountingMode::Kept,
             api: ApiArgs::default(),
@@ -274,6 +281,11 @@ fn share(text: &str) -> Result<f64, String> {
     let read = number.trim().parse::<f64>().ok().map(|number| number / whole);
     let is_share = |share: &f64| (0.001..=1.0).contains(share);
     read.filter(is_share).ok_or_else(|| "must be a share from 0.1% to 100%, as 3% or 0.03".to_owned())
+}
+
+/// A list of controllers that exist.
+fn controllers(text: &str) -> Result<String, String> {
+    parse_list(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// `500ms`, `5s` or `2m`.

@@ -18,7 +18,6 @@ pub mod controllers;
 pub mod convert;
 pub mod defaults;
 pub mod embedded;
-pub mod execution;
 pub mod extender;
 mod interner;
 pub mod latency;

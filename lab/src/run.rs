@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_workloads::controllers::EnabledController;
 use schedlab_workloads::executor::{Control, ExecuteError, Outcome, RunSettings, run_workload};
 use schedlab_workloads::resolve::ResolvedWorkload;
 
@@ -12,16 +13,19 @@ pub struct RunPlan {
     pub settings: RunSettings,
     /// Feature gates; they win over the workload's own.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Controllers that run beside the workload's own.
+    pub controllers: Vec<EnabledController>,
 }
 
 impl RunPlan {
     /// Runs a workload once.
     pub fn run(&self, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome, ExecuteError> {
-        if self.feature_gates.is_empty() {
+        if self.feature_gates.is_empty() && self.controllers.is_empty() {
             return run_workload(workload, self.settings, control);
         }
         let mut workload = workload.clone();
         workload.feature_gates.extend(self.feature_gates.clone());
+        workload.controllers.extend(self.controllers.clone());
         run_workload(&workload, self.settings, control)
     }
 }

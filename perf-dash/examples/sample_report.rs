@@ -216,7 +216,7 @@ impl Sketch {
             },
             slo: Vec::new(),
             threshold: None,
-            execution: None,
+            controllers: Vec::new(),
             extenders: Vec::new(),
             repeats: None,
             change: None,

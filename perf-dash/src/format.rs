@@ -1,6 +1,6 @@
 //! Numbers as people read them: separators, units, no more digits than are known.
 
-use schedlab_workloads::results::Execution;
+use schedlab_workloads::results::ControllerResult;
 
 /// `12,345,678`.
 pub fn thousands(value: u64) -> String {
@@ -136,47 +136,46 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// What became of running pods whose nodes changed, in one line.
+/// What a controller did, in one line: what it counted, and how long it took.
 #[must_use]
-pub fn evictions(execution: &Execution) -> String {
-    let Execution { evicted_by_affinity, evicted_by_taint, .. } = execution;
-    let mut text = format!(
-        "{} node update(s), {} pod(s) checked, {} evicted ({} by affinity, {} by taint)",
-        thousands(execution.nodes_updated),
-        thousands(execution.pods_checked),
-        thousands(evicted_by_affinity + evicted_by_taint),
-        thousands(*evicted_by_affinity),
-        thousands(*evicted_by_taint),
-    );
-    if evicted_by_affinity + evicted_by_taint > 0 {
-        #[allow(clippy::cast_precision_loss, reason = "a time for people")]
-        let micros = |us: u64| self::micros(us as f64);
-        text.push_str(&format!(
-            " at {}/s; from update to eviction p50 {}, p99 {}, max {}",
-            rate(execution.evictions_per_s),
-            micros(execution.latency_us_p50),
-            micros(execution.latency_us_p99),
-            micros(execution.latency_us_max),
-        ));
-    }
-    if execution.failed > 0 {
-        text.push_str(&format!("; {} given up", thousands(execution.failed)));
-    }
-    text
+pub fn controller(result: &ControllerResult) -> String {
+    let counters = result.counters.iter().filter(|(_, count)| **count > 0);
+    let counters: Vec<String> =
+        counters.map(|(name, count)| format!("{} {}", words(name), thousands(*count))).collect();
+    let mut parts = vec![if counters.is_empty() { "nothing to do".to_owned() } else { counters.join(", ") }];
+    #[allow(clippy::cast_precision_loss, reason = "a time for people")]
+    let micros = |us: u64| self::micros(us as f64);
+    parts.extend(result.latency_us.iter().map(|(name, latency)| {
+        let (name, count, per_s) = (words(name), thousands(latency.count), rate(latency.per_s));
+        let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
+        format!("{name} {count} at {per_s}/s, p50 {p50}, p99 {p99}, max {max}")
+    }));
+    parts.join("; ")
+}
+
+/// `nodes updated` of `nodes_updated`.
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 #[cfg(test)]
 mod tests {
+    use schedlab_workloads::results::ControllerLatency;
+
     use super::*;
 
     #[test]
-    fn evictions_are_told_in_one_line() {
-        let execution = Execution { nodes_updated: 2500, pods_checked: 30_000, ..Execution::default() };
-        let none = "2,500 node update(s), 30,000 pod(s) checked, 0 evicted (0 by affinity, 0 by taint)";
-        assert_eq!(evictions(&execution), none);
-        let some = evictions(&Execution { evicted_by_taint: 7, latency_us_p50: 120, failed: 1, ..execution });
-        assert!(some.contains("7 evicted (0 by affinity, 7 by taint) at "), "{some}");
-        assert!(some.ends_with("; 1 given up"), "{some}");
+    fn controller_is_told_in_one_line() {
+        let mut result = ControllerResult::default();
+        assert_eq!(controller(&result), "nothing to do");
+        result.counters = [("pods_checked".to_owned(), 30_000), ("failed".to_owned(), 0)].into();
+        assert_eq!(controller(&result), "pods checked 30,000");
+        let latency = ControllerLatency { count: 7, per_s: 20.0, p50: 120, p99: 1500, max: 2000 };
+        result.latency_us = [("pod_deletion".to_owned(), latency)].into();
+        assert_eq!(
+            controller(&result),
+            "pods checked 30,000; pod deletion 7 at 20.0/s, p50 120 µs, p99 1.50 ms, max 2.00 ms"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::NominatedNodeMiss;
 
 use super::actor::kind_of;
-use super::faults::CallFault;
+use super::faults::{CallFault, CallKind};
 use super::item::Item;
 use super::run::Simulation;
 use super::violation::Invariant;
@@ -45,19 +45,7 @@ impl Simulation<'_> {
         let now_ns = self.now_ns();
         let flight = &self.actors[at].flights[&number];
         let (kind, pod) = (kind_of(&flight.call), flight.call.pod);
-        let met = self.armed.iter().position(|(met, ..)| *met == kind);
-        let fault = met.map(|at| {
-            let (_, how, count) = &mut self.armed[at];
-            let how = *how;
-            *count -= 1;
-            if *count == 0 {
-                self.armed.remove(at);
-            }
-            how
-        });
-        if let Some(fault) = fault {
-            self.faults.note(fault.into());
-        }
+        let fault = self.take_fault(kind);
         let script_number = self.number_of(pod);
         let record = self.actors[at].record(pod);
         record.calls += 1;
@@ -71,6 +59,19 @@ impl Simulation<'_> {
         actor.flights.get_mut(&number).expect("it goes out now").fault = fault;
         let item = Item::Arrive { actor: actor.number, incarnation: actor.incarnation, flight: number };
         self.push(starts_ns + way_ns, item);
+    }
+
+    /// The fault that the next call of a kind meets, if any.
+    pub(super) fn take_fault(&mut self, kind: CallKind) -> Option<CallFault> {
+        let met = self.armed.iter().position(|(met, ..)| *met == kind)?;
+        let (_, how, count) = &mut self.armed[met];
+        let how = *how;
+        *count -= 1;
+        if *count == 0 {
+            self.armed.remove(met);
+        }
+        self.faults.note(how.into());
+        Some(how)
     }
 
     pub(super) fn arrive(&mut self, number: u8, incarnation: u32, flight: u32) -> bool {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::controllers::controller_at;
+
 /// Which faults a scenario may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
@@ -31,11 +33,14 @@ pub enum Profile {
     Victims,
     /// A namespace gets a label and loses it, and affinity terms select namespaces by it. In no storm, either.
     Namespaces,
+    /// Controllers run: nodes lose labels, get `NoExecute` taints and bad conditions, while calls fail, watches
+    /// break and controllers restart. In no storm, either.
+    Controllers,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 11] = [
+    pub const ALL: [Profile; 12] = [
         Profile::None,
         Profile::Api,
         Profile::Watch,
@@ -47,6 +52,7 @@ impl Profile {
         Profile::Nominations,
         Profile::Victims,
         Profile::Namespaces,
+        Profile::Controllers,
     ];
 
     /// Its name on the command line.
@@ -64,6 +70,7 @@ impl Profile {
             Profile::Nominations => "nominations",
             Profile::Victims => "victims",
             Profile::Namespaces => "namespaces",
+            Profile::Controllers => "controllers",
         }
     }
 
@@ -101,6 +108,8 @@ pub enum CallKind {
     Delete,
     /// Writes to volumes, which PreBind makes.
     Volumes,
+    /// Writes of objects that are no pods, which controllers make.
+    Write,
 }
 
 /// How a call fails.
@@ -178,6 +187,18 @@ pub enum Fault {
     },
 }
 
+/// Whose watch or process it is.
+struct Whose(u8);
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match controller_at(self.0) {
+            Some(at) => write!(f, "controller {at}"),
+            None => write!(f, "scheduler {}", self.0),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -185,21 +206,23 @@ impl fmt::Display for Fault {
                 write!(f, "fault: the next {count} {kind:?} call(s) meet {how:?}")
             }
             Fault::Stall { scheduler, stream, ms } => {
-                write!(f, "fault: the {stream:?} watch of scheduler {scheduler} stands still for {ms}ms")
+                write!(f, "fault: the {stream:?} watch of {} stands still for {ms}ms", Whose(*scheduler))
             }
             Fault::Duplicate { scheduler, stream } => {
                 write!(
                     f,
-                    "fault: the next event of the {stream:?} watch of scheduler {scheduler} comes twice"
+                    "fault: the next event of the {stream:?} watch of {} comes twice",
+                    Whose(*scheduler)
                 )
             }
             Fault::Disconnect { scheduler, stream, ms } => {
                 write!(
                     f,
-                    "fault: the {stream:?} watch of scheduler {scheduler} breaks and lists again after {ms}ms"
+                    "fault: the {stream:?} watch of {} breaks and lists again after {ms}ms",
+                    Whose(*scheduler)
                 )
             }
-            Fault::Restart { scheduler } => write!(f, "fault: scheduler {scheduler} is restarted"),
+            Fault::Restart { scheduler } => write!(f, "fault: {} is restarted", Whose(*scheduler)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Scenarios that once made the simulator cry out, told by hand: a generator that changes does not
 //! change them.
 
+use schedlab_cluster::controllers::ControllerMutants;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
@@ -24,6 +25,8 @@ fn setup(gates: FeatureGates) -> Setup {
         nominated_node_miss: NominatedNodeMiss::FallThrough,
         plain_bindings: PlainBindings::Untracked,
         mutants: Mutants::default(),
+        controllers: Vec::new(),
+        controller_mutants: ControllerMutants::default(),
     }
 }
 

@@ -1,15 +1,20 @@
 //! Scenarios from seeds. Each seed picks a few features with uneven weights, so that rare mixes
 //! occur, and then a script that uses them.
 
+use schedlab_cluster::controllers::{self, ControllerMutants};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
 
+use super::controllers::FIRST_CONTROLLER;
 use super::faults::{CallFault, CallKind, Fault, Profile, Stream};
 use super::scenario::{Action, Event, NodeNumber, PodHandle, Scenario, Setup};
-use super::shape::{Domain, Hold, NodeShape, PodShape, PreBindWork, TermScope};
+use super::shape::{Domain, Hold, NoExecuteToleration, NodeShape, PodShape, PreBindWork, TermScope};
 use schedlab_cluster::latency::{Latency, RateLimit};
+
+/// Roles that nodes may have and execution terms may ask for.
+const ROLES: u64 = 3;
 
 /// A stream of choices.
 struct Choices(Draws);
@@ -98,6 +103,7 @@ impl Features {
                 budgets: false,
                 ..self
             },
+            Profile::Controllers => Features { node_changes: true, ..self },
             _ => self,
         }
     }
@@ -121,6 +127,9 @@ pub fn generate(seed: u64, profile: Profile) -> Scenario {
     if profile == Profile::Namespaces {
         spread_over_namespaces(&mut shapes);
     }
+    if profile == Profile::Controllers {
+        add_controllers(&mut choices, &mut setup, &mut shapes);
+    }
     let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
     Scenario { seed, profile, setup, shapes, script }
 }
@@ -143,6 +152,26 @@ fn spread_over_namespaces(shapes: &mut [PodShape]) {
     for (at, shape) in shapes.iter_mut().enumerate() {
         shape.namespace = u8::from(at % 2 == 1);
         shape.term_scope = if at % 4 == 3 { TermScope::Own } else { TermScope::Labelled };
+    }
+}
+
+/// Controllers, and pods that they have something to do with. No other profile draws for this.
+fn add_controllers(choices: &mut Choices, setup: &mut Setup, shapes: &mut [PodShape]) {
+    setup.gates.node_affinity_required_during_execution = true;
+    let all = controllers::IN_TREE.iter();
+    setup.controllers = match choices.below(6) {
+        0 => all.take(1).collect(),
+        1 => all.skip(1).collect(),
+        _ => all.collect(),
+    };
+    for shape in shapes {
+        let role = |choices: &mut Choices| choices.range(0, ROLES - 1) as u8;
+        shape.execution_terms = choices.chance(50).then(|| (role(choices), role(choices)));
+        shape.no_execute = match choices.below(5) {
+            0 => NoExecuteToleration::None,
+            1 => NoExecuteToleration::Forever,
+            _ => NoExecuteToleration::Seconds(choices.pick(&[1, 2, 3, 5, 10, 30])),
+        };
     }
 }
 
@@ -188,6 +217,8 @@ fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup 
             PlainBindings::Queued,
         ]),
         mutants: Mutants::default(),
+        controllers: Vec::new(),
+        controller_mutants: ControllerMutants::default(),
     }
 }
 
@@ -243,6 +274,8 @@ fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape
             _ => PreBindWork::None,
         },
         scheduler: u8::from(schedulers > 1 && choices.chance(40)),
+        execution_terms: None,
+        no_execute: NoExecuteToleration::None,
     }
 }
 
@@ -327,15 +360,22 @@ impl<'a> Writer<'a> {
     }
 
     fn node_shape(&mut self) -> NodeShape {
+        let has_controllers = self.profile == Profile::Controllers;
         let choices = &mut self.choices;
-        NodeShape {
+        let shape = NodeShape {
             cpu_milli: choices.pick(&[1000, 2000, 2000, 4000]),
             memory_mi: choices.pick(&[1024, 2048, 8192]),
             pods: choices.pick(&[2, 5, 10, 110]),
             zone: (self.features.zones && choices.chance(85)).then(|| choices.range(0, 2) as u8),
             tainted: self.features.taints && choices.chance(35),
             cordoned: choices.chance(5),
+            ..NodeShape::default()
+        };
+        if !has_controllers {
+            return shape;
         }
+        let role = choices.chance(85).then(|| choices.range(0, ROLES - 1) as u8);
+        NodeShape { role, ..shape }
     }
 
     fn pod(&mut self) -> Option<PodHandle> {
@@ -422,6 +462,7 @@ impl<'a> Writer<'a> {
             }
             // Somebody has to be evicted before others wait for it.
             Profile::Victims => return self.recent_pod().map(Action::Activate),
+            Profile::Controllers => return self.disturb_controllers(),
             Profile::Nominations => {
                 return match self.choices.below(10) {
                     0..=4 => self.rival(),
@@ -497,6 +538,49 @@ impl<'a> Writer<'a> {
         let old = self.nodes[usize::from(node.0)]?;
         let zone = self.choices.chance(50).then(|| self.choices.range(0, 2) as u8);
         let shape = NodeShape { zone, cordoned: old.cordoned || self.choices.chance(30), ..old };
+        self.nodes[usize::from(node.0)] = Some(shape);
+        (shape != old).then_some(Action::UpdateNode(node, shape))
+    }
+
+    /// A node changes so that a controller has to act, or something goes wrong for one.
+    fn disturb_controllers(&mut self) -> Option<Action> {
+        let controller = FIRST_CONTROLLER + self.choices.range(0, 1) as u8;
+        match self.choices.below(20) {
+            0..=13 => self.change_standing_of_node(),
+            14 | 15 => {
+                let kind =
+                    self.choices.pick(&[CallKind::Patch, CallKind::Delete, CallKind::Write, CallKind::Write]);
+                let Fault::Calls { how, count, .. } = self.call_fault() else { return None };
+                Some(Action::Fail(Fault::Calls { kind, how, count }))
+            }
+            16 | 17 => Some(Action::Fail(match self.watch_fault() {
+                Fault::Stall { stream, ms, .. } => Fault::Stall { scheduler: controller, stream, ms },
+                Fault::Duplicate { stream, .. } => Fault::Duplicate { scheduler: controller, stream },
+                Fault::Disconnect { stream, ms, .. } => {
+                    Fault::Disconnect { scheduler: controller, stream, ms }
+                }
+                other => other,
+            })),
+            18 => Some(Action::Fail(Fault::Restart { scheduler: controller })),
+            _ => self.lose(),
+        }
+    }
+
+    fn change_standing_of_node(&mut self) -> Option<Action> {
+        let node = self.node();
+        let old = self.nodes[usize::from(node.0)]?;
+        let shape = match self.choices.below(8) {
+            0 | 1 => {
+                let role = self.choices.chance(80).then(|| self.choices.range(0, ROLES - 1) as u8);
+                NodeShape { role, ..old }
+            }
+            2..=4 => NodeShape { evicting: !old.evicting, ..old },
+            5 => NodeShape { cordoned: !old.cordoned, ..old },
+            _ => {
+                let condition = 1 << self.choices.below(NodeShape::CONDITION_COUNT);
+                NodeShape { conditions: old.conditions ^ condition, ..old }
+            }
+        };
         self.nodes[usize::from(node.0)] = Some(shape);
         (shape != old).then_some(Action::UpdateNode(node, shape))
     }

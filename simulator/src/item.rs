@@ -9,7 +9,7 @@ pub(super) enum Item {
     Script,
     /// The next event of a watch arrives.
     Deliver { actor: u8, stream: u8, epoch: u32 },
-    /// A scheduler lists again.
+    /// A scheduler, or a controller, lists again. Controllers have the numbers behind schedulers.
     Relist { actor: u8, stream: u8, epoch: u32 },
     /// A call reaches the API.
     Arrive { actor: u8, incarnation: u32, flight: u32 },

@@ -17,6 +17,7 @@ pub(super) enum Rule {
     UnknownNode,
     Cordon,
     Taint,
+    ExecutionTerms,
     Zone,
     Room,
     Port,
@@ -61,6 +62,8 @@ impl View {
         let rules = [
             (node.cordoned, Rule::Cordon),
             (node.tainted && !pod.tolerates, Rule::Taint),
+            (node.repels(pod), Rule::Taint),
+            (!pod.execution_terms_match(node), Rule::ExecutionTerms),
             (pod.zone.is_some() && pod.zone != node.zone, Rule::Zone),
             (!self.has_room(pod, number, node), Rule::Room),
             (self.port_is_taken(pod, number), Rule::Port),
@@ -76,6 +79,8 @@ impl View {
         self.node(number).is_some_and(|node| {
             !node.cordoned
                 && (!node.tainted || pod.tolerates)
+                && !node.repels(pod)
+                && pod.execution_terms_match(node)
                 && (pod.zone.is_none() || pod.zone == node.zone)
         })
     }
@@ -149,7 +154,9 @@ impl View {
         let Some(here) = self.domain(number, by) else { return false };
         let numbers = (0..u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)).filter(|&number| {
             // Nodes that the pod's selector rules out do not count.
-            self.node(number).is_some_and(|node| pod.zone.is_none() || node.zone == pod.zone)
+            self.node(number).is_some_and(|node| {
+                (pod.zone.is_none() || node.zone == pod.zone) && pod.execution_terms_match(node)
+            })
         });
         let mut counts = [None; 256];
         for number in numbers.clone() {

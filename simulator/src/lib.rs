@@ -14,6 +14,7 @@
 //! - `run`: the agenda and its `item`s; `script` does what the script says, `watches` tell of it, `turn`
 //!   lets a scheduler try a pod, `calls` carries calls, `actor` is one scheduler and what it was told,
 //!   `plugins` make trouble at the extension points and `permits` between them;
+//! - `controllers`: those that run beside the schedulers, and `evictions`: what they must do;
 //! - `judge`, `check`, `preemption`, `state`, `rest`, `oracle`, `violation`: what must hold;
 //! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
 
@@ -21,6 +22,8 @@ mod actor;
 mod calls;
 mod carried;
 mod check;
+mod controllers;
+mod evictions;
 pub mod faults;
 mod generate;
 mod item;

@@ -24,6 +24,7 @@ impl Simulation<'_> {
                 self.ask_the_oracle(at);
             }
         }
+        self.check_controllers_at_rest();
     }
 
     fn check_leaks(&mut self, at: usize) {

@@ -14,6 +14,7 @@ use schedlab_core::framework::points::Request;
 use schedlab_core::ids::PodUid;
 
 use super::actor::Actor;
+use super::controllers::{ControllerActor, controller_at};
 use super::faults::{CallFault, CallKind, FaultCounts};
 use super::item::Item;
 use super::judge::View;
@@ -62,6 +63,7 @@ pub(super) struct Simulation<'s> {
     #[allow(dead_code, reason = "held, not read")]
     node_names: Vec<Arc<str>>,
     pub(super) actors: Vec<Actor>,
+    pub(super) controllers: Vec<ControllerActor>,
     pub(super) truth: Objects,
     /// Pods of the script, as they are now.
     pub(super) handles: FxHashMap<u32, PodUid>,
@@ -114,6 +116,9 @@ impl<'s> Simulation<'s> {
         if !scenario.setup.gates.clearing_nominated_node_name_after_binding {
             api.keep_nomination_of_bound_pods();
         }
+        if scenario.setup.gates.node_affinity_required_during_execution {
+            api.keep_execution_affinity();
+        }
         api.set_reclaim_floor(scenario.seed % 64);
         let node_names =
             (0..NODES_MAX).map(|at| api.node_name(api.node_name_id(&NodeNumber(at).to_string())));
@@ -121,6 +126,9 @@ impl<'s> Simulation<'s> {
         let watch = api.watch(0).expect("a new store has kept everything");
         let actors = (0..scenario.setup.schedulers)
             .map(|number| Actor::new(number, 0, scenario.seed, &scenario.setup, &api))
+            .collect();
+        let controllers = (0..scenario.setup.controllers.len())
+            .map(|at| ControllerActor::new(at, 0, scenario.seed, &scenario.setup))
             .collect();
         Simulation {
             scenario,
@@ -131,6 +139,7 @@ impl<'s> Simulation<'s> {
             busy: 0,
             node_names,
             actors,
+            controllers,
             truth: Objects::default(),
             handles: FxHashMap::default(),
             number_of: FxHashMap::default(),
@@ -271,6 +280,7 @@ impl<'s> Simulation<'s> {
 
     fn is_settled(&self) -> bool {
         self.actors.iter().all(|actor| actor.is_quiet() && actor.scheduler().is_settled())
+            && self.controllers.iter().all(ControllerActor::is_settled)
     }
 
     fn check_patience(&mut self) {
@@ -297,9 +307,24 @@ impl<'s> Simulation<'s> {
             }
             Item::Deliver { actor, stream, epoch } => return self.deliver_next(actor, stream, epoch),
             Item::Relist { actor, stream, epoch } => return self.relist(actor, stream, epoch),
-            Item::Arrive { actor, incarnation, flight } => return self.arrive(actor, incarnation, flight),
-            Item::Answer { actor, incarnation, flight } => return self.answer(actor, incarnation, flight),
-            Item::Wake { actor, incarnation } => return self.wake(actor, incarnation),
+            Item::Arrive { actor, incarnation, flight } => {
+                return match controller_at(actor) {
+                    Some(at) => self.arrive_of_controller(at, incarnation, flight),
+                    None => self.arrive(actor, incarnation, flight),
+                };
+            }
+            Item::Answer { actor, incarnation, flight } => {
+                return match controller_at(actor) {
+                    Some(at) => self.answer_to_controller(at, incarnation, flight),
+                    None => self.answer(actor, incarnation, flight),
+                };
+            }
+            Item::Wake { actor, incarnation } => {
+                return match controller_at(actor) {
+                    Some(at) => self.wake_controller(at, incarnation),
+                    None => self.wake(actor, incarnation),
+                };
+            }
             Item::Step { actor, incarnation } => return self.step(actor, incarnation),
             Item::EndPod(pod) => {
                 let is_there = self.api.end_pod(pod);

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use schedlab_cluster::controllers::{ControllerDescriptor, ControllerMutants};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
@@ -114,6 +115,10 @@ pub struct Setup {
     pub plain_bindings: PlainBindings,
     /// The defect that the schedulers are given; none, without the feature `mutants`.
     pub mutants: Mutants,
+    /// The controllers that run beside them.
+    pub controllers: Vec<&'static ControllerDescriptor>,
+    /// The defect that controllers are given; none, without the feature `mutants`.
+    pub controller_mutants: ControllerMutants,
 }
 
 /// A scenario.
@@ -163,6 +168,16 @@ impl Scenario {
         self.shapes.iter().any(|shape| shape.namespace == 1)
     }
 
+    /// Runs these controllers as well, each once.
+    pub fn run_controllers(&mut self, more: &[&'static ControllerDescriptor]) {
+        let controllers = &mut self.setup.controllers;
+        for descriptor in more {
+            if !controllers.iter().any(|known| known.name == descriptor.name) {
+                controllers.push(descriptor);
+            }
+        }
+    }
+
     /// The scenario as text: the setup, the shapes in use, and the script.
     #[must_use]
     pub fn text(&self) -> String {
@@ -176,6 +191,10 @@ impl Scenario {
             self.setup.plain_bindings
         )];
         lines.push(format!("{gates:?}"));
+        if !self.setup.controllers.is_empty() {
+            let names: Vec<&str> = self.setup.controllers.iter().map(|descriptor| descriptor.name).collect();
+            lines.push(format!("controllers {}", names.join(", ")));
+        }
         let is_used = |at: usize| {
             self.script
                 .iter()

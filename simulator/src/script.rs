@@ -5,6 +5,7 @@ use schedlab_core::ids::PodUid;
 use serde_json::{Value, json};
 
 use super::actor::Actor;
+use super::controllers::controller_at;
 use super::faults::{Counted, Fault};
 use super::item::Item;
 use super::run::Simulation;
@@ -91,7 +92,11 @@ impl Simulation<'_> {
     fn update_node(&mut self, node: NodeNumber, shape: NodeShape) {
         let Some(entry) = self.truth.nodes.get(&node.0) else { return };
         let Some(&old) = self.node_shapes.get(&entry.resource_version) else { return };
-        let first = NodeShape { zone: shape.zone, tainted: shape.tainted, cordoned: shape.cordoned, ..old };
+        let NodeShape { zone, tainted, cordoned, role, evicting, .. } = shape;
+        // Most writers of a spec keep the taints by condition, some do not know of them.
+        let knows_taints = !self.bits(16, u64::from(node.0), self.next_version()).is_multiple_of(4);
+        let condition_taints = if knows_taints { old.condition_taints } else { 0 };
+        let first = NodeShape { zone, tainted, cordoned, role, evicting, condition_taints, ..old };
         for (wanted, is_status) in [(first, false), (shape, true)] {
             let version = self.next_version();
             let wanted_object = object(wanted.object(&node.to_string()));
@@ -259,19 +264,21 @@ impl Simulation<'_> {
         match fault {
             Fault::Calls { kind, how, count } => self.armed.push((kind, how, count)),
             Fault::Stall { scheduler, stream, ms } => {
-                if let Some(actor) = self.actors.get_mut(usize::from(scheduler)) {
-                    let pipe = &mut actor.pipes[stream as usize];
+                if let Some(pipe) = self.pipe_mut(scheduler, stream as usize) {
                     pipe.stalled_until_ns = now_ns + u64::from(ms) * MS;
                     self.faults.note(Counted::Stall);
                 }
             }
             Fault::Duplicate { scheduler, stream } => {
-                if let Some(actor) = self.actors.get_mut(usize::from(scheduler)) {
-                    actor.pipes[stream as usize].doubles_next = true;
+                if let Some(pipe) = self.pipe_mut(scheduler, stream as usize) {
+                    pipe.doubles_next = true;
                 }
             }
             Fault::Disconnect { scheduler, stream, ms } => self.disconnect(scheduler, stream, ms),
-            Fault::Restart { scheduler } => self.restart(scheduler),
+            Fault::Restart { scheduler } => match controller_at(scheduler) {
+                Some(at) => self.restart_controller(at),
+                None => self.restart(scheduler),
+            },
         }
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use schedlab_cluster::controllers::{ControllerDescriptor, ControllerMutants};
 use schedlab_core::mutants::Mutants;
 
 use super::faults::{FaultCounts, Profile};
@@ -17,7 +18,7 @@ use super::violation::{CheckCounts, Invariant, Violation};
 const TWICE_EVERY: u64 = 32;
 
 /// Which scenarios.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SeedPlan {
     /// The seeds.
     pub seeds: Range<u64>,
@@ -27,6 +28,10 @@ pub struct SeedPlan {
     pub threads: usize,
     /// The defect that schedulers are given; none, without the feature `mutants`.
     pub mutants: Mutants,
+    /// The defect that controllers are given; none, without the feature `mutants`.
+    pub controller_mutants: ControllerMutants,
+    /// Controllers that run beside those of the scenario.
+    pub controllers: Vec<&'static ControllerDescriptor>,
 }
 
 /// Whether more seeds are wanted.
@@ -50,6 +55,8 @@ impl SeedPlan {
     pub fn scenario_of(&self, seed: u64) -> Scenario {
         let mut scenario = generate(seed, self.profile_of(seed));
         scenario.setup.mutants = self.mutants;
+        scenario.setup.controller_mutants = self.controller_mutants;
+        scenario.run_controllers(&self.controllers);
         scenario
     }
 }
@@ -81,6 +88,8 @@ pub struct Failure {
     pub profile: Profile,
     /// What did not hold.
     pub violation: Violation,
+    /// Controllers that ran beside those of the scenario.
+    pub controllers: Vec<&'static ControllerDescriptor>,
 }
 
 /// What all seeds came to.
@@ -167,7 +176,9 @@ fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
                 Some(Violation { invariant: Invariant::SameBytes, message, at_ns: 0, event: 0 });
         }
     }
-    into.note_failure(outcome.violation.map(|violation| Failure { seed, profile, violation }));
+    let controllers = plan.controllers.clone();
+    let failure = |violation| Failure { seed, profile, violation, controllers };
+    into.note_failure(outcome.violation.map(failure));
 }
 
 /// Runs all seeds, also behind those that fail, so that the sums are the same on any number of threads. The

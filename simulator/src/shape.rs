@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use k8s_openapi::api::core::v1::Node;
+use schedlab_cluster::convert::EXECUTION_AFFINITY;
 use serde_json::{Value, json};
 
 /// The label that a pod's `app` number is under.
@@ -22,6 +24,41 @@ pub(super) const PERMIT_LABEL: &str = "example.com/permit";
 pub(super) const PRE_BIND_LABEL: &str = "example.com/pre-bind";
 pub(super) const PASS_LABEL: &str = "example.com/pass";
 pub(super) const CLAIM_LABEL: &str = "example.com/claim";
+
+/// The label that execution terms ask for.
+const ROLE: &str = "example.com/role";
+/// The taint that drives pods away.
+const EVICTING: &str = "example.com/evicting";
+
+/// The conditions a node may be in, a bit each, and the taint that stands for each. The last taint stands for
+/// a cordon.
+const CONDITIONS: [(&str, &str, &str); 4] = [
+    ("Ready", "False", "node.kubernetes.io/not-ready"),
+    ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
+    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
+    ("", "", "node.kubernetes.io/unschedulable"),
+];
+/// The bit of the cordon among condition taints.
+const CORDON_BIT: u8 = 1 << 3;
+
+/// The condition taints that a node has, a bit each.
+pub(super) fn condition_taints_of(node: &Node) -> u8 {
+    let taints = || node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let has = |key: &str| taints().any(|taint| taint.key == key && taint.effect == "NoSchedule");
+    CONDITIONS.iter().enumerate().fold(0, |bits, (at, (.., key))| bits | u8::from(has(key)) << at)
+}
+
+/// For how long a pod tolerates the taint that drives pods away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoExecuteToleration {
+    /// Not at all.
+    #[default]
+    None,
+    /// `tolerationSeconds`.
+    Seconds(u8),
+    /// For ever.
+    Forever,
+}
 
 /// What pods are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +155,20 @@ pub struct PodShape {
     pub pre_bind: PreBindWork,
     /// Which scheduler it names: 0 the first.
     pub scheduler: u8,
+    /// Required during execution: a node of one of these roles (KEP-2358), a term each.
+    pub execution_terms: Option<(u8, u8)>,
+    /// For how long it tolerates the taint that drives pods away.
+    pub no_execute: NoExecuteToleration,
 }
 
 impl PodShape {
+    /// Whether one of its execution terms matches a node, or it has none.
+    #[must_use]
+    pub fn execution_terms_match(&self, node: &NodeShape) -> bool {
+        let is_one_of = |(one, other): (u8, u8)| node.role == Some(one) || node.role == Some(other);
+        self.execution_terms.is_none_or(is_one_of)
+    }
+
     /// Permit or PreBind hold it up on its way to a node.
     #[must_use]
     pub fn is_held_up(&self) -> bool {
@@ -149,6 +197,11 @@ impl PodShape {
         }
         let mut metadata =
             json!({ key: name, "namespace": namespace_name(self.namespace), "labels": labels });
+        if let Some((one, other)) = self.execution_terms {
+            let term = |role: u8| json!({ "matchExpressions": [{ "key": ROLE, "operator": "In", "values": [role_name(role)] }] });
+            let terms = json!({ "nodeSelectorTerms": [term(one), term(other)] });
+            metadata["annotations"] = json!({ EXECUTION_AFFINITY: terms.to_string() });
+        }
         if self.lingers {
             metadata["finalizers"] = json!(["example.com/lingers"]);
         }
@@ -169,8 +222,22 @@ impl PodShape {
         if let Some(zone) = self.zone {
             spec["nodeSelector"] = json!({ ZONE: zone_name(zone) });
         }
+        let mut tolerations = Vec::new();
         if self.tolerates {
-            spec["tolerations"] = json!([{ "key": TAINT, "operator": "Exists" }]);
+            tolerations.push(json!({ "key": TAINT, "operator": "Exists" }));
+        }
+        let evicting = json!({ "key": EVICTING, "operator": "Exists", "effect": "NoExecute" });
+        match self.no_execute {
+            NoExecuteToleration::None => {}
+            NoExecuteToleration::Seconds(seconds) => {
+                let mut toleration = evicting;
+                toleration["tolerationSeconds"] = json!(seconds);
+                tolerations.push(toleration);
+            }
+            NoExecuteToleration::Forever => tolerations.push(evicting),
+        }
+        if !tolerations.is_empty() {
+            spec["tolerations"] = json!(tolerations);
         }
         if self.hold == Hold::Gate {
             spec["schedulingGates"] = json!([{ "name": GATE }]);
@@ -232,6 +299,10 @@ fn zone_name(zone: u8) -> String {
     format!("z{zone}")
 }
 
+fn role_name(role: u8) -> String {
+    format!("r{role}")
+}
+
 /// A node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeShape {
@@ -247,9 +318,32 @@ pub struct NodeShape {
     pub tainted: bool,
     /// `spec.unschedulable`.
     pub cordoned: bool,
+    /// The label that execution terms ask for.
+    pub role: Option<u8>,
+    /// Carries the taint that drives pods away, NoExecute.
+    pub evicting: bool,
+    /// Bad conditions it is in, a bit each.
+    pub conditions: u8,
+    /// The taints by condition that it has; a controller's work, not the script's.
+    pub condition_taints: u8,
 }
 
 impl NodeShape {
+    /// Bad conditions that a node may be in.
+    pub(super) const CONDITION_COUNT: usize = CONDITIONS.len() - 1;
+
+    /// A taint keeps the pod away, beside the one taint that all may tolerate.
+    #[must_use]
+    pub fn repels(&self, pod: &PodShape) -> bool {
+        self.condition_taints != 0 || (self.evicting && pod.no_execute == NoExecuteToleration::None)
+    }
+
+    /// The condition taints that it should have.
+    #[must_use]
+    pub fn wanted_condition_taints(&self) -> u8 {
+        self.conditions | if self.cordoned { CORDON_BIT } else { 0 }
+    }
+
     /// The node as an API object.
     #[must_use]
     pub fn object(&self, name: &str) -> Value {
@@ -257,9 +351,18 @@ impl NodeShape {
         if let Some(zone) = self.zone {
             labels[ZONE] = json!(zone_name(zone));
         }
+        if let Some(role) = self.role {
+            labels[ROLE] = json!(role_name(role));
+        }
         let mut spec = json!({});
-        if self.tainted {
-            spec["taints"] = json!([{ "key": TAINT, "effect": "NoSchedule" }]);
+        let tainted = self.tainted.then(|| json!({ "key": TAINT, "effect": "NoSchedule" }));
+        let evicting = self.evicting.then(|| json!({ "key": EVICTING, "effect": "NoExecute" }));
+        let has = |at: usize| self.condition_taints & (1 << at) != 0;
+        let by_condition = CONDITIONS.iter().enumerate().filter(|(at, _)| has(*at));
+        let by_condition = by_condition.map(|(_, (.., key))| json!({ "key": key, "effect": "NoSchedule" }));
+        let taints: Vec<Value> = tainted.into_iter().chain(evicting).chain(by_condition).collect();
+        if !taints.is_empty() {
+            spec["taints"] = json!(taints);
         }
         if self.cordoned {
             spec["unschedulable"] = json!(true);
@@ -273,7 +376,15 @@ impl NodeShape {
     pub fn status(&self) -> Value {
         let amounts = json!({ "cpu": format!("{}m", self.cpu_milli),
             "memory": format!("{}Mi", self.memory_mi), "pods": self.pods.to_string() });
-        json!({ "capacity": amounts, "allocatable": amounts })
+        let mut status = json!({ "capacity": amounts, "allocatable": amounts });
+        let is_in = |at: usize| self.conditions & (1 << at) != 0;
+        let in_condition = CONDITIONS.iter().enumerate().filter(|(at, _)| is_in(*at));
+        let conditions: Vec<Value> =
+            in_condition.map(|(_, (kind, value, _))| json!({ "type": kind, "status": value })).collect();
+        if !conditions.is_empty() {
+            status["conditions"] = json!(conditions);
+        }
+        status
     }
 }
 
@@ -288,6 +399,17 @@ impl fmt::Display for NodeShape {
         }
         if self.cordoned {
             write!(f, ", cordoned")?;
+        }
+        if let Some(role) = self.role {
+            write!(f, ", role {}", role_name(role))?;
+        }
+        if self.evicting {
+            write!(f, ", tainted NoExecute")?;
+        }
+        for (at, (kind, status, _)) in CONDITIONS.iter().enumerate() {
+            if self.conditions & (1 << at) != 0 {
+                write!(f, ", {kind}={status}")?;
+            }
         }
         Ok(())
     }
@@ -332,6 +454,14 @@ impl fmt::Display for PodShape {
         }
         if let Some(port) = self.port {
             write!(f, ", port {port}")?;
+        }
+        if let Some((one, other)) = self.execution_terms {
+            write!(f, ", needs role {} or {} while it runs", role_name(one), role_name(other))?;
+        }
+        match self.no_execute {
+            NoExecuteToleration::None => {}
+            NoExecuteToleration::Seconds(seconds) => write!(f, ", tolerates NoExecute for {seconds}s")?,
+            NoExecuteToleration::Forever => write!(f, ", tolerates NoExecute")?,
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! The simulator itself: it repeats itself, it covers what it says, and seeds pass.
 
+use schedlab_cluster::controllers::IN_TREE;
+
 use super::*;
 use crate::faults::Profile;
 use crate::seeds::{Go, SeedPlan, run_caught, run_seeds};
-use schedlab_core::mutants::Mutants;
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
@@ -18,7 +19,7 @@ fn the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn the_first_seeds_hold() {
-    let plan = SeedPlan { seeds: 0..100, profile: None, threads: 2, mutants: Mutants::default() };
+    let plan = SeedPlan { seeds: 0..100, threads: 2, ..SeedPlan::default() };
     let summary = run_seeds(&plan, &|_| Go::On);
     if let Some(failure) = &summary.failure {
         panic!(
@@ -32,9 +33,42 @@ fn the_first_seeds_hold() {
 }
 
 #[test]
+fn the_first_seeds_with_controllers_hold() {
+    let in_their_profile =
+        SeedPlan { seeds: 0..100, profile: Some(Profile::Controllers), threads: 2, ..SeedPlan::default() };
+    let beside_others = SeedPlan {
+        seeds: 0..50,
+        profile: None,
+        controllers: IN_TREE.iter().collect(),
+        ..in_their_profile.clone()
+    };
+    for plan in [in_their_profile, beside_others] {
+        let failure = run_seeds(&plan, &|_| Go::On).failure;
+        assert!(failure.is_none(), "{failure:?}");
+    }
+}
+
+/// As `schedlab simulate --mutants`, but a few seeds are enough.
+#[cfg(feature = "mutants")]
+#[test]
+fn defects_of_controllers_are_found() {
+    use schedlab_cluster::controllers::{ControllerMutant, ControllerMutants};
+    for mutant in ControllerMutant::ALL {
+        let plan = SeedPlan {
+            seeds: 0..300,
+            profile: Some(Profile::Controllers),
+            threads: 2,
+            controller_mutants: ControllerMutants::of(mutant),
+            ..SeedPlan::default()
+        };
+        assert!(run_seeds(&plan, &|_| Go::On).failure.is_some(), "{mutant:?}");
+    }
+}
+
+#[test]
 fn the_largest_seeds_end() {
     let seeds = u64::MAX - 3..u64::MAX;
-    let plan = SeedPlan { seeds, profile: Some(Profile::None), threads: 2, mutants: Mutants::default() };
+    let plan = SeedPlan { seeds, profile: Some(Profile::None), threads: 2, ..SeedPlan::default() };
     assert_eq!(run_seeds(&plan, &|_| Go::On).seeds, 3);
 }
 
@@ -60,8 +94,11 @@ fn seeds_that_found_a_fault_hold() {
 
 #[test]
 fn a_hundred_seeds_meet_every_kind_of_fault_and_every_invariant() {
-    let plan = SeedPlan { seeds: 0..100, profile: None, threads: 2, mutants: Mutants::default() };
-    let summary = run_seeds(&plan, &|_| Go::On);
+    let plan = SeedPlan { seeds: 0..100, threads: 2, ..SeedPlan::default() };
+    let mut summary = run_seeds(&plan, &|_| Go::On);
+    // Controllers run in a profile of their own.
+    let plan = SeedPlan { seeds: 0..10, profile: Some(Profile::Controllers), ..plan };
+    summary.checks.add(&run_seeds(&plan, &|_| Go::On).checks);
     let unmet: Vec<&str> =
         summary.faults.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect();
     assert_eq!(unmet, [""; 0]);

@@ -35,10 +35,19 @@ pub enum Invariant {
     AllowedWrites,
     /// The scheduler does not panic.
     NoPanic,
+    /// At rest a node has the taints that its conditions stand for, and no other of them.
+    ConditionTaints,
+    /// No pod is evicted by a controller whose execution terms match and whose taints are tolerated, as far
+    /// as the controller was told.
+    EvictionsAreDue,
+    /// No pod stays on a node that no longer suits it.
+    NothingOverstays,
+    /// `tolerationSeconds` are honoured to the tick.
+    TolerationSeconds,
 }
 
 /// All of them, in the order of their numbers.
-const ALL: [(Invariant, &str, &str); 15] = [
+const ALL: [(Invariant, &str, &str); 19] = [
     (Invariant::NothingFitsAndWaits, "I1", "no pod that fits stays pending"),
     (Invariant::OneOwner, "I2", "one owner per pod"),
     (Invariant::NothingLeaks, "I3", "nothing in flight, assumed or reserved at rest"),
@@ -54,6 +63,10 @@ const ALL: [(Invariant, &str, &str); 15] = [
     (Invariant::PriorityOrder, "order", "priority order"),
     (Invariant::AllowedWrites, "writes", "only writes the KEPs allow"),
     (Invariant::NoPanic, "panic", "no panic"),
+    (Invariant::ConditionTaints, "taints", "condition taints equal conditions"),
+    (Invariant::EvictionsAreDue, "evicts", "no pod evicted without a reason"),
+    (Invariant::NothingOverstays, "stays", "no pod on a node that does not suit it"),
+    (Invariant::TolerationSeconds, "tick", "tolerationSeconds to the tick"),
 ];
 
 impl Invariant {

@@ -4,9 +4,11 @@
 use schedlab_core::cycle::select::Draws;
 
 use super::check::number_of_name;
+use super::controllers::controller_at;
 use super::faults::{Counted, Stream};
 use super::item::Item;
 use super::run::Simulation;
+use super::shape::{NodeShape, condition_taints_of};
 use super::trace::event_text;
 use super::truth::{node_number, stream_of};
 use schedlab_cluster::api::{EventKind, PodFlags, PodRow, WatchEvent, WatchedObject};
@@ -23,9 +25,13 @@ impl Simulation<'_> {
             if let (WatchedObject::Pod(row), EventKind::Modified) = (&event.object, event.kind) {
                 self.note_termination(row);
             }
+            self.note_node_shape(&event);
             self.truth.note(&event);
             for at in 0..self.actors.len() {
-                self.send(at, event.clone());
+                self.send(self.actors[at].number, event.clone());
+            }
+            for at in 0..self.controllers.len() {
+                self.send(self.controllers[at].number, event.clone());
             }
         }
         self.drained = drained;
@@ -43,40 +49,56 @@ impl Simulation<'_> {
         }
     }
 
-    pub(super) fn send(&mut self, at: usize, event: WatchEvent) {
+    /// What a version of a node is like. The script notes what it writes; a controller adds and removes
+    /// taints by condition, and whoever writes a spec decides about them.
+    fn note_node_shape(&mut self, event: &WatchEvent) {
+        let WatchedObject::Node(entry) = &event.object else { return };
+        let before = self.truth.nodes.get(&node_number(entry)).map(|old| old.resource_version);
+        let before = before.and_then(|version| self.node_shapes.get(&version).copied());
+        let Some(written) = self.node_shapes.get(&entry.resource_version).copied().or(before) else { return };
+        let condition_taints = condition_taints_of(&entry.object);
+        self.node_shapes.insert(entry.resource_version, NodeShape { condition_taints, ..written });
+    }
+
+    pub(super) fn send(&mut self, number: u8, event: WatchEvent) {
         let stream = stream_of(&event) as usize;
         let now_ns = self.now_ns();
         let version = event.resource_version();
-        let bits = self.bits(2, at as u64 * 4 + stream as u64, version);
-        let actor = &mut self.actors[at];
-        let pipe = &mut actor.pipes[stream];
-        if pipe.is_broken {
-            return;
-        }
-        let arrives_ns = now_ns + self.scenario.setup.watch.draw_ns(&mut Draws::new(bits));
+        let bits = self.bits(2, u64::from(number) * 4 + stream as u64, version);
+        let latency_ns = self.scenario.setup.watch.draw_ns(&mut Draws::new(bits));
+        let Some(pipe) = self.pipe_mut(number, stream).filter(|pipe| !pipe.is_broken) else { return };
+        let arrives_ns = now_ns + latency_ns;
         let arrives_ns = arrives_ns.max(pipe.last_ns).max(pipe.stalled_until_ns);
         pipe.last_ns = arrives_ns;
         pipe.queue.push_back((arrives_ns, event));
-        let item = Item::Deliver { actor: actor.number, stream: stream as u8, epoch: pipe.epoch };
+        let item = Item::Deliver { actor: number, stream: stream as u8, epoch: pipe.epoch };
         self.push(arrives_ns, item);
     }
 
     pub(super) fn deliver_next(&mut self, number: u8, stream: u8, epoch: u32) -> bool {
-        let actor = &mut self.actors[usize::from(number)];
-        let pipe = &mut actor.pipes[usize::from(stream)];
-        if pipe.epoch != epoch {
+        let Some(pipe) = self.pipe_mut(number, usize::from(stream)).filter(|pipe| pipe.epoch == epoch) else {
             return false;
-        }
+        };
         let (_, event) = pipe.queue.pop_front().expect("an item for each event");
         let twice = event.kind != EventKind::Deleted && std::mem::take(&mut pipe.doubles_next);
-        self.tell(usize::from(number), &event);
+        self.tell_party(number, &event);
         if twice {
             self.faults.note(Counted::Duplicate);
             self.events += 1;
-            self.tell(usize::from(number), &WatchEvent { kind: EventKind::Modified, ..event });
+            self.tell_party(number, &WatchEvent { kind: EventKind::Modified, ..event });
         }
-        self.after(usize::from(number));
+        match controller_at(number) {
+            Some(at) => self.after_controller(at),
+            None => self.after(usize::from(number)),
+        }
         true
+    }
+
+    fn tell_party(&mut self, number: u8, event: &WatchEvent) {
+        match controller_at(number) {
+            Some(at) => self.tell_controller(at, event),
+            None => self.tell(usize::from(number), event),
+        }
     }
 
     /// Takes over what an event says to a scheduler.
@@ -129,11 +151,9 @@ impl Simulation<'_> {
     }
 
     pub(super) fn disconnect(&mut self, scheduler: u8, stream: Stream, ms: u32) {
-        let Some(actor) = self.actors.get_mut(usize::from(scheduler)) else { return };
-        let pipe = &mut actor.pipes[stream as usize];
-        if pipe.is_broken {
+        let Some(pipe) = self.pipe_mut(scheduler, stream as usize).filter(|pipe| !pipe.is_broken) else {
             return;
-        }
+        };
         pipe.queue.clear();
         pipe.epoch += 1;
         pipe.is_broken = true;
@@ -145,18 +165,20 @@ impl Simulation<'_> {
 
     pub(super) fn relist(&mut self, number: u8, stream: u8, epoch: u32) -> bool {
         let now_ns = self.now_ns();
-        let actor = &mut self.actors[usize::from(number)];
-        let pipe = &mut actor.pipes[usize::from(stream)];
-        if pipe.epoch != epoch {
+        let Some(pipe) = self.pipe_mut(number, usize::from(stream)).filter(|pipe| pipe.epoch == epoch) else {
             return false;
-        }
+        };
         pipe.is_broken = false;
         pipe.last_ns = now_ns;
         pipe.stalled_until_ns = now_ns;
         let mut events = Vec::new();
-        self.truth.relist(&actor.seen, Stream::ALL[usize::from(stream)], &mut events);
+        let seen = match controller_at(number) {
+            Some(at) => &self.controllers[at].seen,
+            None => &self.actors[usize::from(number)].seen,
+        };
+        self.truth.relist(seen, Stream::ALL[usize::from(stream)], &mut events);
         for event in events {
-            self.send(usize::from(number), event);
+            self.send(number, event);
         }
         true
     }

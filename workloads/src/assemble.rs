@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_cluster::execution::ExecutionReport;
-
 use crate::executor::{Collected, Ending, Outcome, RunSettings};
 use crate::gates::without_effect;
 use crate::measure::{window_for, windows};
 use crate::metrics::{Series, collected as collected_metrics};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
-    Attempts, Conditions, Execution, ExtenderCalls, Memory, Normalised, Pods, Repeats, RunTotal, Sample,
-    Status, Threshold, Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage,
+    Attempts, Conditions, ControllerResult, ExtenderCalls, Memory, Normalised, Pods, Repeats, RunTotal,
+    Sample, Status, Threshold, Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage,
     pods_per_s, slo, workload_items,
 };
 
@@ -170,7 +168,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         memory: memory(last, peak_rss_bytes),
         slo: Vec::new(),
         threshold: None,
-        execution: last.execution.as_ref().map(execution),
+        controllers: last.controllers.iter().map(ControllerResult::from).collect(),
         extenders: extender_calls(parts.iter().map(|part| part.run.outcome.extenders.as_slice())),
         repeats: Repeats::from_runs(totals),
         change: None,
@@ -274,20 +272,5 @@ fn memory(outcome: &Outcome, peak_rss_bytes: Option<u64>) -> Memory {
         peak_rss_bytes,
         bytes_per_node: per(outcome.engine_bytes.0 as u64, outcome.node_count),
         bytes_per_pod: per(outcome.engine_bytes.1 as u64 + outcome.store_bytes, outcome.pod_count),
-    }
-}
-
-fn execution(report: &ExecutionReport) -> Execution {
-    let counts = &report.counts;
-    Execution {
-        nodes_updated: counts.nodes_updated,
-        pods_checked: counts.pods_checked,
-        evicted_by_affinity: counts.evicted_by_affinity,
-        evicted_by_taint: counts.evicted_by_taint,
-        failed: counts.failed,
-        evictions_per_s: report.evictions_per_second(),
-        latency_us_p50: report.latency_us(50),
-        latency_us_p99: report.latency_us(99),
-        latency_us_max: report.latency_us(100),
     }
 }

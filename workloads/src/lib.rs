@@ -11,6 +11,7 @@
 //! - [`params`], [`template`]: `$name` and `{{.Index}}` become values and objects.
 //! - [`labels`], [`resolve`]: which workloads run, and each of them ready to run.
 //! - [`gates`]: feature gates, those that the scheduler has and those that change nothing here.
+//! - [`controllers`]: which controllers run beside the scheduler.
 //! - [`explain`]: why a pod goes where it goes, as data.
 //! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
 //! - [`protocol`]: how often a workload runs until its number can be quoted.
@@ -20,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 pub mod assemble;
+pub mod controllers;
 pub mod digest;
 pub mod executor;
 pub mod explain;

@@ -94,7 +94,7 @@ fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, Series) {
         memory: Memory::default(),
         slo: Vec::new(),
         threshold: None,
-        execution: None,
+        controllers: Vec::new(),
         extenders: Vec::new(),
         repeats: Repeats::from_runs(rates.iter().map(run).collect()),
         change: None,

@@ -18,6 +18,7 @@ use schedlab_lab::LabError;
 use schedlab_lab::run::RunPlan;
 use schedlab_lab::study::Studies;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
+use schedlab_workloads::controllers;
 use schedlab_workloads::executor::{ConfigFile, Control, Progress, RunSettings};
 use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
@@ -333,7 +334,18 @@ pub(super) fn options(args: &RunArgs) -> BTreeMap<String, String> {
     ];
     // Left out where nothing is chosen: records of versions without the choice stay comparable.
     let gaps = (args.known_gaps != GapMode::Mended).then(|| ("known gaps", typed(args.known_gaps)));
-    options.into_iter().chain(gaps).map(|(name, value)| (name.to_owned(), value)).collect()
+    let controllers = controller_names(args).map(|names| ("controllers", names));
+    let chosen = gaps.into_iter().chain(controllers);
+    options.into_iter().chain(chosen).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The controllers that the flag switches on, in the order of their names.
+fn controller_names(args: &RunArgs) -> Option<String> {
+    let asked = controllers::parse_list(&args.controllers).unwrap_or_default();
+    let mut names: Vec<&str> = asked.iter().map(|controller| controller.descriptor.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(","))
 }
 
 /// A choice as it is typed.
@@ -462,7 +474,11 @@ pub(super) fn repeat(
 /// How a workload runs as the flags say. `ab`, studies and `profile` run their workloads by it too, so
 /// a new flag works for them by itself.
 pub(super) fn plan(args: &RunArgs) -> Result<RunPlan> {
-    Ok(RunPlan { settings: settings(args), feature_gates: parse_gates(&args.feature_gates)? })
+    Ok(RunPlan {
+        settings: settings(args),
+        feature_gates: parse_gates(&args.feature_gates)?,
+        controllers: controllers::parse_list(&args.controllers)?,
+    })
 }
 
 /// Writes all files of a run and returns the report's path.

@@ -7,7 +7,8 @@ use schedlab_perf_dash::format;
 use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::slo::{self, SloVerdict};
 use schedlab_workloads::results::{
-    Change, Compared, ComparedFigure, LatencySummary, Pods, RunResult, Skipped, Stage, Status, WorkloadResult,
+    Change, Compared, ComparedFigure, ControllerResult, LatencySummary, Pods, RunResult, Skipped, Stage,
+    Status, WorkloadResult,
 };
 
 use super::run::has_measured_nothing;
@@ -315,7 +316,8 @@ fn of_workload(workload: &WorkloadResult) -> Vec<String> {
         let actual = threshold.actual.map_or_else(|| "nothing".to_owned(), |actual| format!("{actual:.1}"));
         notes.push(format!("{name}: {actual} misses the threshold {} of its file", threshold.value));
     }
-    notes.extend(workload.execution.as_ref().map(|it| format!("{name}: {}", format::evictions(it))));
+    let did = |it: &ControllerResult| format!("{name}: {}: {}", it.name, format::controller(it));
+    notes.extend(workload.controllers.iter().map(did));
     notes
 }
 

@@ -30,12 +30,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_core::mutants::Mutants;
+use schedlab_cluster::controllers::ControllerDescriptor;
 use schedlab_simulator::faults::Profile;
 use schedlab_simulator::seeds::{
     Failure, Go, SeedPlan, Summary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
 };
 use schedlab_simulator::{Outcome, Shrunk, generate, run_traced, shrink};
+use schedlab_workloads::controllers::parse_list;
 use serde_json::{Value, json};
 
 use crate::progress::say;
@@ -55,7 +56,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Faults: none, api, watch, nodes, restart, rivals, storm, domains, nominations, victims,
-    /// namespaces
+    /// namespaces, controllers
     /// [default: another of the first seven with every seed]
     #[arg(long, value_name = "PROFILE")]
     faults: Option<String>,
@@ -63,6 +64,10 @@ pub(crate) struct SimulateArgs {
     /// before an event. What a shrunk script is replayed by
     #[arg(long, value_name = "LIST", requires = "seed")]
     events: Option<String>,
+    /// Controllers to run in every scenario, by kube-controller-manager's names, or all; the profile
+    /// `controllers` has its own
+    #[arg(long, value_name = "LIST", default_value = "")]
+    controllers: String,
     /// Print all that happened, a line an event
     #[arg(long, requires = "seed")]
     trace: bool,
@@ -126,7 +131,13 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
     if let Some(out) = &args.out {
         return sharded::simulate(args, out, (seeds, profile), shard);
     }
-    let plan = SeedPlan { seeds, profile, threads: thread_count(args), mutants: Mutants::default() };
+    let plan = SeedPlan {
+        seeds,
+        profile,
+        threads: thread_count(args),
+        controllers: controllers(args)?,
+        ..SeedPlan::default()
+    };
     let (summary, wall_s) = run_with_bar(&plan);
     let shrunk = summary.failure.as_ref().map(|failure| shrink_failure(&plan, failure));
     let wanted = plan.seeds.end - plan.seeds.start;
@@ -154,6 +165,11 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
 /// What is said of sums that a signal cut short.
 fn partial_text(done: u64, wanted: u64, of_what: &str) -> String {
     format!("PARTIAL: interrupted after {} of {} {of_what}", HumanCount(done), HumanCount(wanted))
+}
+
+fn controllers(args: &SimulateArgs) -> Result<Vec<&'static ControllerDescriptor>> {
+    let asked = parse_list(&args.controllers).context("--controllers")?;
+    Ok(asked.into_iter().map(|controller| controller.descriptor).collect())
 }
 
 fn thread_count(args: &SimulateArgs) -> usize {
@@ -225,6 +241,7 @@ fn events_text(picked: &[Picked]) -> String {
 
 fn replay(seed: u64, profile: Profile, args: &SimulateArgs) -> Result<Exit> {
     let mut scenario = generate(seed, profile);
+    scenario.run_controllers(&controllers(args)?);
     if let Some(events) = &args.events {
         let picked = read_events(events, scenario.script.len())?;
         let is_prompt =
@@ -289,7 +306,14 @@ fn replay_command(failure: &Failure, shrunk: Option<&Shrunk>) -> String {
     let events = shrunk
         .map(|shrunk| format!(" --events {}", events_text(&picked_by(failure, shrunk))))
         .unwrap_or_default();
-    format!("schedlab simulate --seed {} --faults {}{events}", failure.seed, failure.profile.name())
+    let names: Vec<&str> = failure.controllers.iter().map(|descriptor| descriptor.name).collect();
+    let controllers =
+        if names.is_empty() { String::new() } else { format!(" --controllers {}", names.join(",")) };
+    format!(
+        "schedlab simulate --seed {} --faults {}{controllers}{events}",
+        failure.seed,
+        failure.profile.name()
+    )
 }
 
 fn counts_text<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {

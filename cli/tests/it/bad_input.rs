@@ -11,6 +11,14 @@ fn bad_workload_files_are_refused_with_a_place_and_a_way_out() {
             good.replace("countParam: $nodes", "countParams: $nodes"),
             vec!["countParams", "countParam"],
         ),
+        (
+            "unknown controller",
+            good.replace(
+                "  workloadTemplate:",
+                "  controllers: [node-lifecycle-contoller]\n  workloadTemplate:",
+            ),
+            vec!["performance-config.yaml:", "did you mean `node-lifecycle-controller`?"],
+        ),
         ("unknown opcode", good.replace("createNodes", "makeNodes"), vec!["makeNodes", "createNodes"]),
         (
             "missing template",
@@ -77,6 +85,10 @@ fn wrong_arguments_end_with_two() {
     schedlab_in(&folder, &["run", "--config", "absent"]).ends_with(2).complains("absent");
     schedlab_in(&folder, &["run", "--threads", "0"]).ends_with(2);
     schedlab_in(&folder, &["run", "--feature-gates", "A"]).ends_with(2).complains("A=true");
+    schedlab_in(&folder, &["run", "--controllers", "taint-evicton-controller"])
+        .ends_with(2)
+        .complains("taint-evicton-controller")
+        .complains("did you mean `taint-eviction-controller`?");
     schedlab_in(&folder, &["replay"]).ends_with(2);
     schedlab_in(&folder, &["walk"]).ends_with(2).complains("walk");
 }

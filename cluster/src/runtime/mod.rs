@@ -15,6 +15,7 @@
 //! until their latency is over, and where calls are not queued the scheduler thread waits for the
 //! answers that kube-scheduler's loop waits for.
 //! [`virtual_time`] drives the same scheduler without threads or clocks.
+//! Controllers have runners of their own beside it, on threads ([`WallController`]) and in virtual time.
 
 mod bind;
 mod binder;
@@ -25,9 +26,11 @@ pub mod record;
 pub mod virtual_time;
 mod volumes;
 mod wall;
+mod wall_controller;
 
 pub use bind::bind_by_extender;
 pub use bridge::Bridge;
 pub use calls::CallsView;
 pub use volumes::write as write_volumes;
 pub use wall::{Changer, RuntimeError, Status, WallRuntime, WallSettings};
+pub use wall_controller::WallController;

@@ -1,14 +1,15 @@
-//! The scheduler in virtual time: a discrete-event queue, a clock that jumps from event to event,
-//! and a scheduler whose calls are performed one by one when their time has come.
+//! Virtual time: a discrete-event queue, a clock that jumps from event to event, and a scheduler and
+//! controllers whose calls are performed one by one when their time has come.
 //!
 //! ```text
 //!  Agenda: (time, number) ──pop──▶ whoever drives it ──▶ VirtualScheduler { Scheduler, Bridge }
-//!     ▲                                                        │ calls as values
+//!     ▲                                             └──▶ VirtualController { shards }
+//!     │                                                        │ calls as values
 //!     └────────── push: arrival, answer, delivery, wake ◀──────┘
 //! ```
 //!
-//! The scheduler and the bridge are those of the wall-clock runtime; only threads and clocks are
-//! missing. Same items, same order of pushes: same run.
+//! The scheduler, the bridge and the controllers are those of the wall-clock runtime; only threads and
+//! clocks are missing. Same items, same order of pushes: same run.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -24,7 +25,11 @@ use schedlab_core::scheduler::Scheduler;
 use super::binder;
 use super::bridge::Bridge;
 use super::volumes;
-use crate::api::{Api, Binding, Nomination, PodStatusPatch, WatchEvent};
+use crate::api::{Api, ApiError, Binding, Nomination, PodStatusPatch, WatchEvent};
+use crate::controllers::{
+    Concerns, Controller, ControllerAnswer, ControllerCall, ControllerConfigError, ControllerContext,
+    ControllerDescriptor, ControllerReport, ControllerSettings, Remaining,
+};
 use crate::embedded::NowNs;
 
 /// A clock that is set, not read off the world.
@@ -254,6 +259,126 @@ impl VirtualScheduler {
         // One that failed for a passing reason is made again, and stays on the dispatcher's books.
         let dispatcher = self.scheduler.dispatcher();
         self.awaited.retain(|&id| dispatcher.knows(id));
+    }
+}
+
+/// A call that a shard of a controller wants made.
+#[derive(Clone, Debug)]
+pub struct ShardCall {
+    shard: usize,
+    /// The call.
+    pub call: ControllerCall,
+}
+
+/// A controller with its shards, driven from outside.
+pub struct VirtualController {
+    descriptor: &'static ControllerDescriptor,
+    shards: Vec<Box<dyn Controller>>,
+    taken: Vec<ControllerCall>,
+    /// Calls that were taken and not answered.
+    calls_under_way: usize,
+}
+
+impl VirtualController {
+    /// One that knows nothing yet. A controller that is not sharded has one shard, whatever `shard_count`
+    /// says.
+    pub fn new(
+        descriptor: &'static ControllerDescriptor,
+        settings: &ControllerSettings,
+        shard_count: usize,
+    ) -> Result<VirtualController, ControllerConfigError> {
+        let shard_count = shard_count.clamp(1, descriptor.sharding.shard_count());
+        let shards =
+            (0..shard_count).map(|_| (descriptor.constructor)(settings)).collect::<Result<_, _>>()?;
+        Ok(VirtualController { descriptor, shards, taken: Vec::new(), calls_under_way: 0 })
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn descriptor(&self) -> &'static ControllerDescriptor {
+        self.descriptor
+    }
+
+    /// Tells it of everything there is, as when it starts.
+    pub fn list(&mut self, api: &dyn Api, now_ns: u64) -> Result<(), ApiError> {
+        let listed = self.descriptor.scope.list(api)?;
+        listed.events.iter().for_each(|event| self.deliver(event, api, now_ns));
+        Ok(())
+    }
+
+    /// Tells it of one event, if it is about something that the controller watches.
+    pub fn deliver(&mut self, event: &WatchEvent, api: &dyn Api, now_ns: u64) {
+        let ControllerDescriptor { scope, sharding, .. } = self.descriptor;
+        let context = ControllerContext::new(api, now_ns);
+        match scope.concerns(&event.object, *sharding, self.shards.len()) {
+            Concerns::Nobody => {}
+            Concerns::Shard(shard) => self.shards[shard].on_event(event, context),
+            Concerns::EveryShard => self.shards.iter_mut().for_each(|it| it.on_event(event, context)),
+        }
+    }
+
+    /// Lets time pass.
+    pub fn advance(&mut self, api: &dyn Api, now_ns: u64) {
+        let context = ControllerContext::new(api, now_ns);
+        self.shards.iter_mut().for_each(|shard| shard.advance(context));
+    }
+
+    /// When it wants time to have passed.
+    #[must_use]
+    pub fn next_wake_ns(&self) -> Option<u64> {
+        self.shards.iter().filter_map(|shard| shard.next_wake_ns()).min()
+    }
+
+    /// Takes the calls it wants made, shard after shard.
+    pub fn take_calls(&mut self, into: &mut Vec<ShardCall>) {
+        for (shard, controller) in self.shards.iter_mut().enumerate() {
+            controller.take_calls(&mut self.taken);
+            self.calls_under_way += self.taken.len();
+            into.extend(self.taken.drain(..).map(|call| ShardCall { shard, call }));
+        }
+    }
+
+    /// Tells it how a call ended.
+    pub fn answer(
+        &mut self,
+        call: &ShardCall,
+        answer: &Result<ControllerAnswer, ApiError>,
+        api: &dyn Api,
+        now_ns: u64,
+    ) {
+        self.calls_under_way -= 1;
+        self.shards[call.shard].on_answer(call.call.token, answer, ControllerContext::new(api, now_ns));
+    }
+
+    /// What it has left to do.
+    #[must_use]
+    pub fn remaining(&self) -> Remaining {
+        let of_shards = self.shards.iter().map(|shard| shard.remaining()).max().unwrap_or(Remaining::Nothing);
+        if self.calls_under_way > 0 { Remaining::Work } else { of_shards }
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn report(&self) -> ControllerReport {
+        ControllerReport::of_shards(self.descriptor.name, self.shards.iter().map(|shard| shard.report()))
+    }
+
+    /// Makes all calls at once, and those that follow from their answers; how many they were. Events of what
+    /// they did are not delivered.
+    pub fn perform_calls(&mut self, api: &dyn Api, now_ns: u64) -> usize {
+        let mut count = 0;
+        let mut calls = Vec::new();
+        loop {
+            self.take_calls(&mut calls);
+            if calls.is_empty() {
+                return count;
+            }
+            count += calls.len();
+            for call in calls.drain(..) {
+                let answer = call.call.request.perform(api);
+                self.answer(&call, &answer, api, now_ns);
+            }
+        }
     }
 }
 

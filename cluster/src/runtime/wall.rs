@@ -19,6 +19,7 @@ use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};
 use crate::api::{Api, ApiError, Binding, Nomination, Watch, WatchEvent};
 use crate::clock::{monotonic_ns, own_thread_number};
+use crate::controllers::ControllerConfigError;
 use crate::link::LinkSettings;
 
 /// Decisions between two looks at the watch: long enough to make batches, short enough that a
@@ -72,6 +73,24 @@ pub enum RuntimeError {
     /// The watch broke.
     #[error("the watch ended: {0}")]
     Watch(#[from] ApiError),
+    /// The operating system gave no thread for a controller.
+    #[error("could not start {threads} thread(s) of {name}: {source}")]
+    ControllerThreads {
+        /// The controller.
+        name: &'static str,
+        /// How many were asked for.
+        threads: usize,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A controller cannot work with its configuration.
+    #[error("controller {name}: {source}")]
+    ControllerConfig {
+        /// The controller.
+        name: &'static str,
+        /// Why not.
+        source: ControllerConfigError,
+    },
     /// A thread panicked; its message is on standard error.
     #[error("the {0} thread panicked; this is a bug in schedlab")]
     Panicked(&'static str),

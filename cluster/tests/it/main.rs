@@ -2,6 +2,7 @@
 
 mod binding;
 mod calls;
+mod controllers;
 mod deletion;
 mod errors;
 mod extenders;

@@ -1,4 +1,4 @@
-//! What a watch of running pods leaves out, and what the manager makes of it.
+//! What a watch of running pods leaves out, and what the taint eviction controller makes of it.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Binding, EventKind, RunningWatch, WatchedObject};
+use schedlab_cluster::controllers::{ControllerReport, ControllerSettings, taint_eviction};
 use schedlab_cluster::convert::EXECUTION_AFFINITY;
-use schedlab_cluster::execution::{ExecutionManager, ExecutionReport, ExecutionSettings};
+use schedlab_cluster::runtime::WallController;
 use schedlab_core::ids::PodUid;
 use serde_json::{Value, json};
 
@@ -125,14 +126,15 @@ fn a_follower_that_waits_is_woken_by_what_concerns_it() {
     });
 }
 
-/// Runs a manager while `work` is done, until it has dealt with all of it.
-fn managed(cluster: &EmbeddedCluster, work: impl FnOnce(&dyn Fn())) -> ExecutionReport {
+/// Runs the controller while `work` is done, until it has dealt with all of it.
+fn managed(cluster: &EmbeddedCluster, work: impl FnOnce(&dyn Fn())) -> ControllerReport {
     let api: Arc<dyn Api> = Arc::new(cluster.clone());
-    let manager = ExecutionManager::start(api, ExecutionSettings { shards: 2 }).expect("threads");
+    let (descriptor, settings) = (&taint_eviction::DESCRIPTOR, ControllerSettings::default());
+    let manager = WallController::start_shards(api, descriptor, &settings, 2).expect("threads");
     let settle = || {
         let end = Instant::now() + PATIENCE;
         while !manager.is_quiescent(cluster.resource_version()) {
-            assert!(Instant::now() < end, "the manager never rests");
+            assert!(Instant::now() < end, "the controller never rests");
             thread::yield_now();
         }
     };
@@ -160,8 +162,8 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
         settle();
         assert!(cluster.pod_row(stays).is_some(), "it is on the other node");
     });
-    assert_eq!((report.counts.evicted_by_taint, report.counts.evicted_by_affinity), (3, 0));
-    assert_eq!(report.counts.already_gone, 0);
+    assert_eq!((report.counter("evicted_by_taint"), report.counter("evicted_by_affinity")), (3, 0));
+    assert_eq!(report.counter("already_gone"), 0);
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn a_manager_that_starts_beside_a_tainted_node_follows_all_pods() {
         settle();
         create_on(&cluster, pod_value("comes"), "n1");
     });
-    assert_eq!(report.counts.evicted_by_taint, 2);
+    assert_eq!(report.counter("evicted_by_taint"), 2);
     assert_eq!(cluster.pod_count(), 0);
 }
 
@@ -190,6 +192,6 @@ fn a_pod_with_terms_that_comes_late_is_seen() {
         other["metadata"]["labels"] = json!({});
         cluster.update(object(other)).expect("the node exists");
     });
-    assert_eq!((report.counts.evicted_by_affinity, report.counts.pods_checked), (1, 2));
+    assert_eq!((report.counter("evicted_by_affinity"), report.counter("pods_checked")), (1, 2));
     assert_eq!(cluster.pod_count(), 1, "the plain one stays");
 }

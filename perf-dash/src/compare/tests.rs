@@ -62,7 +62,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         memory: Memory { peak_rss_bytes: None, bytes_per_node: Some(400.0), bytes_per_pod: Some(120.0) },
         slo: Vec::new(),
         threshold: None,
-        execution: None,
+        controllers: Vec::new(),
         extenders: Vec::new(),
         repeats: Repeats::from_runs(runs),
         change: None,

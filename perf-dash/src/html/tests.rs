@@ -62,7 +62,7 @@ fn workload(name: &str) -> WorkloadResult {
         memory: Memory::default(),
         slo: Vec::new(),
         threshold: None,
-        execution: None,
+        controllers: Vec::new(),
         extenders: Vec::new(),
         repeats: None,
         change: None,

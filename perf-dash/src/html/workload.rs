@@ -376,8 +376,8 @@ fn settings(workload: &WorkloadResult) -> Markup {
                 }))
                 (entry("Measured time", html! { (format::millis(workload.duration_ms)) }))
                 (memory(&workload.memory))
-                @if let Some(execution) = &workload.execution {
-                    (entry("Evictions", html! { (format::evictions(execution)) }))
+                @for controller in &workload.controllers {
+                    (entry(&controller.name, html! { (format::controller(controller)) }))
                 }
                 (entry("Feature gates", gates(&workload.feature_gates)))
                 (entry("Labels", html! {

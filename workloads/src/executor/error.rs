@@ -156,4 +156,10 @@ pub enum OpError {
     /// The scheduler's threads died.
     #[error("the scheduler stopped by itself")]
     Died,
+    /// The threads of a controller died.
+    #[error("{name} stopped by itself")]
+    ControllerDied {
+        /// The controller.
+        name: &'static str,
+    },
 }

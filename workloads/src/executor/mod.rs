@@ -15,6 +15,7 @@ mod any;
 mod background;
 mod churn;
 mod collect;
+mod controllers;
 mod delete;
 mod error;
 mod nodes;
@@ -35,7 +36,6 @@ use std::time::Duration;
 
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use schedlab_cluster::clock::monotonic_ns;
-use schedlab_cluster::execution::{ExecutionManager, ExecutionSettings};
 use schedlab_cluster::extender::{ExtenderCounts, HttpExtender};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
@@ -55,6 +55,7 @@ use crate::results::ExtenderCalls;
 
 use background::Background;
 use collect::Collecting;
+use controllers::{ControllerSetup, Controllers};
 use scheduler::Setup;
 use wait::waits;
 
@@ -159,7 +160,9 @@ pub fn run_workload(
         workload: workload.full_name.clone(),
         source,
     })?;
-    let mut executor = Executor::start(settings, control, &Setup { config: config.as_ref(), gates })?;
+    let controllers = ControllerSetup::of(workload);
+    let setup = Setup { config: config.as_ref(), gates, controllers };
+    let mut executor = Executor::start(settings, control, &setup)?;
     executor.declare_features(workload.node_declared_features);
     let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {
         return executor.run(workload);
@@ -179,8 +182,7 @@ pub fn run_workload(
 struct Executor<'a> {
     cluster: Arc<EmbeddedCluster>,
     runtime: WallRuntime<CycleMeter, BindMeter>,
-    /// Evicts pods that their nodes no longer suit, with the gate for it on.
-    execution: Option<ExecutionManager>,
+    controllers: Controllers,
     extenders: Vec<Arc<HttpExtender>>,
     live: Live,
     meters: Meters,
@@ -209,12 +211,11 @@ impl<'a> Executor<'a> {
         if !setup.gates.clearing_nominated_node_name_after_binding {
             cluster.keep_nomination_of_bound_pods();
         }
-        let execution = if setup.gates.node_affinity_required_during_execution {
+        if setup.gates.node_affinity_required_during_execution {
             cluster.keep_execution_affinity();
-            Some(ExecutionManager::start(Arc::clone(&api), ExecutionSettings::default())?)
-        } else {
-            None
-        };
+        }
+        let ControllerSetup { enabled, feature_gates } = &setup.controllers;
+        let controllers = Controllers::start(&api, enabled, feature_gates, settings.seed)?;
         let (scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let meters = Meters::default();
@@ -226,7 +227,7 @@ impl<'a> Executor<'a> {
         Ok(Executor {
             cluster,
             runtime,
-            execution,
+            controllers,
             extenders,
             live,
             meters,
@@ -331,7 +332,7 @@ impl<'a> Executor<'a> {
     }
 
     fn finish(self, ending: Ending) -> Result<Outcome, ExecuteError> {
-        self.rest_of_evictions();
+        self.rest_of_controllers();
         let answers = self.halt_if_interrupted();
         let status = answers.then(|| self.runtime.status_while(&self.waits())).flatten();
         let failed_calls = self.runtime.failed_calls();
@@ -340,10 +341,10 @@ impl<'a> Executor<'a> {
         }
         let waits = waits(self.control.interrupt);
         self.runtime.stop_while(&waits)?;
-        let execution = self.execution.map(ExecutionManager::stop).transpose()?;
+        let controllers = self.controllers.stop()?;
         Ok(Outcome {
             ending,
-            execution,
+            controllers,
             extenders: self.extenders.iter().map(|it| calls_of(it)).collect(),
             collected: self.collected,
             node_count: self.node_count,

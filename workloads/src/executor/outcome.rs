@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_cluster::execution::ExecutionReport;
+use schedlab_cluster::controllers::ControllerReport;
 use schedlab_core::binding::CallCounts;
 use schedlab_core::scheduler::GateCounts;
 
@@ -52,8 +52,8 @@ pub struct Outcome {
     pub ending: Ending,
     /// Its measured parts, in order; the last one is incomplete unless the run completed.
     pub collected: Vec<Collected>,
-    /// What the manager of running pods did, if there was one.
-    pub execution: Option<ExecutionReport>,
+    /// What each controller did, in the order in which they were started.
+    pub controllers: Vec<ControllerReport>,
     /// How calls of extenders went.
     pub extenders: Vec<ExtenderCalls>,
     /// Nodes at the end.

@@ -19,6 +19,7 @@ use schedlab_core::interner::Vocabulary;
 use schedlab_core::scheduler::{FeatureGates, PlainBindings, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
+use super::controllers::ControllerSetup;
 use super::error::ExecuteError;
 use super::{Control, RunSettings};
 use crate::resolve::SchedulerConfigFile;
@@ -48,6 +49,8 @@ pub(super) struct Setup<'a> {
     pub(super) config: Option<&'a SchedulerConfig>,
     /// Its feature gates; they go together.
     pub(super) gates: FeatureGates,
+    /// The controllers that run beside it.
+    pub(super) controllers: ControllerSetup,
 }
 
 /// A scheduler that has seen nothing yet, and its extenders, which read the cluster from `api`.

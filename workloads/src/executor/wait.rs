@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, PodRow};
-use schedlab_cluster::execution::ExecutionManager;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
@@ -19,13 +18,13 @@ use super::stagnation::{Look, Reached, Stagnation};
 use crate::ops::{Barrier, Stage};
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
-const POLL: Duration = Duration::from_micros(500);
+pub(super) const POLL: Duration = Duration::from_micros(500);
 /// The scheduler must be found at rest this many times in a row, with nothing changed between,
 /// before a wait is given up.
 const REST_READINGS: u32 = 20;
 /// A wait is given up when nothing got anywhere for this long although the scheduler is not at rest.
 /// Upstream's waits end after ten minutes, whatever happens.
-const PATIENCE_MIN: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE_MIN: Duration = Duration::from_secs(30);
 /// Churn that takes longer than this to come round is not waited for.
 const CYCLE_MAX: Duration = Duration::from_secs(60);
 /// How long an interrupted run waits for the attempt under way, each of the few times that it wants to
@@ -143,9 +142,10 @@ impl Executor<'_> {
             if self.is_interrupted() {
                 return Ok(Ending::Interrupted);
             }
-            if self.runtime.has_died() || self.execution.as_ref().is_some_and(ExecutionManager::has_died) {
+            if self.runtime.has_died() {
                 return Err(OpError::Died);
             }
+            self.controllers.check_alive()?;
             if let Some(error) = self.background.take_error() {
                 return Err(error);
             }
@@ -157,7 +157,8 @@ impl Executor<'_> {
             let version = self.cluster.resource_version();
             let is_at_rest = activity == Activity::None
                 && self.runtime.is_quiescent(version)
-                && self.execution.as_ref().is_none_or(|it| it.is_quiescent(version));
+                && self.controllers.are_quiescent(version)
+                && !self.controllers.have_timers();
             let missing = Missing { namespace, stage, count: wanted - done, wanted };
             if rested.reading(is_at_rest, version) {
                 let why = "nothing is left to try and nothing changes the cluster";
@@ -193,19 +194,6 @@ impl Executor<'_> {
             if self.runtime.is_quiescent(self.cluster.resource_version()) {
                 return;
             }
-            std::thread::sleep(POLL);
-        }
-    }
-
-    /// Lets evictions that are due come to their end. Pods that have time left are not waited for.
-    pub(super) fn rest_of_evictions(&self) {
-        let Some(execution) = &self.execution else { return };
-        let end = Instant::now() + PATIENCE_MIN;
-        while !execution.is_quiescent(self.cluster.resource_version())
-            && !execution.has_died()
-            && !self.is_interrupted()
-            && Instant::now() < end
-        {
             std::thread::sleep(POLL);
         }
     }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schedlab_cluster::controllers::EnabledController;
+
 use super::error::{OpLocation, WorkloadError};
 use super::op::{OpResolver, Totals};
 use super::selection::Selection;
@@ -123,6 +125,10 @@ impl Suite {
         }
         let mut digest = resolver.digest;
         add_workload(&mut digest, &case.text, &workload.params);
+        for EnabledController { descriptor, config } in &workload.controllers {
+            digest.add(descriptor.name);
+            digest.add(&config.as_ref().map(ToString::to_string).unwrap_or_default());
+        }
         Ok(ResolvedWorkload {
             topic: config.topic.clone(),
             file: config.path.clone(),
@@ -136,6 +142,7 @@ impl Suite {
                 .chain(&workload.feature_gates)
                 .map(|(gate, on)| (gate.clone(), *on))
                 .collect(),
+            controllers: case.controllers.iter().chain(&workload.controllers).cloned().collect(),
             threshold: WorkloadThreshold {
                 value: workload.threshold.get(&config.topic),
                 selector: workload.threshold_metric_selector.clone(),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schedlab_cluster::controllers::EnabledController;
+
 use crate::digest::Digest;
 use crate::ops::ResolvedOp;
 use crate::results::{Content, MetricSelector};
@@ -25,6 +27,8 @@ pub struct ResolvedWorkload {
     pub labels: Vec<String>,
     /// Feature gates of the test case, overridden by those of the workload.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Controllers of the test case, then of the workload.
+    pub controllers: Vec<EnabledController>,
     /// The bound on the result, if there is one.
     pub threshold: WorkloadThreshold,
     /// Which metrics it collects, unless the default ones.

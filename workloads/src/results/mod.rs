@@ -13,6 +13,7 @@
 mod bench_text;
 mod change;
 mod conditions;
+mod controllers;
 mod data_items;
 mod figure;
 mod file_name;
@@ -29,6 +30,7 @@ mod write;
 pub use bench_text::bench_text;
 pub use change::{Change, Changes, Compared, ComparedFigure, EarlierRun};
 pub use conditions::Conditions;
+pub use controllers::{ControllerLatency, ControllerResult};
 pub use data_items::{
     DATASET_COVERAGE, DATASET_PARTIAL, DATASET_REVISION, DataItem, DataItems, data_items,
     data_items_file_name, split_status, workload_items,
@@ -37,7 +39,7 @@ pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
 pub use file_name::{FILE_NAME_BYTES_MAX, FileNames, file_name, is_file_name};
 pub use latency::{Bucket, LatencySummary, by_stage as latencies_by_stage};
 pub use model::{
-    Attempts, Content, Execution, ExtenderCalls, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status,
+    Attempts, Content, ExtenderCalls, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status,
     WorkloadResult,
 };
 pub use normalised::{Normalised, REFERENCE_RATE};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::MetricSeries;
 
 use super::{
-    Changes, Conditions, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine, Stage, Threshold,
-    Throughput,
+    Changes, Conditions, ControllerResult, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine,
+    Stage, Threshold, Throughput,
 };
 
 /// Value of `schema` in every result file this version writes and reads.
@@ -196,9 +196,14 @@ pub struct WorkloadResult {
     /// The workload's own floor, when its file sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
-    /// Evictions of running pods, with the gate `NodeAffinityRequiredDuringExecution` on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution: Option<Execution>,
+    /// What each controller did, where any ran. Results of older versions have `execution` instead.
+    #[serde(
+        default,
+        alias = "execution",
+        deserialize_with = "super::controllers::read",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub controllers: Vec<ControllerResult>,
     /// How calls of extenders went over all runs, where the scheduler has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extenders: Vec<ExtenderCalls>,
@@ -245,29 +250,6 @@ pub struct Attempts {
     pub total: u64,
     /// Over the measured part.
     pub per_s: f64,
-}
-
-/// What became of running pods whose nodes changed, over the whole workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Execution {
-    /// Nodes whose labels or taints changed.
-    pub nodes_updated: u64,
-    /// Pods compared with their node.
-    pub pods_checked: u64,
-    /// Pods evicted because required node affinity no longer held.
-    pub evicted_by_affinity: u64,
-    /// Pods evicted because of a `NoExecute` taint.
-    pub evicted_by_taint: u64,
-    /// Evictions that were given up.
-    pub failed: u64,
-    /// Evictions a second, from the first cause to the last answer.
-    pub evictions_per_s: f64,
-    /// From the cause reaching the manager to the API's answer.
-    pub latency_us_p50: u64,
-    /// The same, exceeded by one in a hundred.
-    pub latency_us_p99: u64,
-    /// The longest.
-    pub latency_us_max: u64,
 }
 
 /// How calls of an extender went.

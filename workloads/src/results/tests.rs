@@ -70,7 +70,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         memory: Memory { peak_rss_bytes: Some(33_554_432), bytes_per_node: Some(512.0), bytes_per_pod: None },
         slo: Vec::new(),
         threshold: None,
-        execution: None,
+        controllers: Vec::new(),
         extenders: Vec::new(),
         repeats: None,
         change: None,
@@ -312,4 +312,23 @@ fn scratch(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("schedlab-results-{}-{name}", std::process::id()));
     fs::create_dir_all(&dir).expect("the temporary directory can be written");
     dir
+}
+
+#[test]
+fn evictions_of_older_results_are_read_as_a_controller() {
+    let mut run = serde_json::to_value(run()).unwrap();
+    let workload = run.pointer_mut("/workloads/0").unwrap().as_object_mut().unwrap();
+    assert!(!workload.contains_key("controllers"), "left out where none ran");
+    let execution = serde_json::json!({ "nodes_updated": 4, "pods_checked": 40, "evicted_by_affinity": 20,
+        "evicted_by_taint": 0, "failed": 0, "evictions_per_s": 100.5, "latency_us_p50": 7, "latency_us_p99": 9,
+        "latency_us_max": 11 });
+    workload.insert("execution".to_owned(), execution);
+    let read = parse_result_json(Path::new("r"), &serde_json::to_vec(&run).unwrap()).unwrap();
+    let [controller] = &*read.workloads[0].controllers else { panic!("{:?}", read.workloads[0].controllers) };
+    assert_eq!(controller.name, "taint-eviction-controller");
+    assert_eq!((controller.counters["pods_checked"], controller.counters["evicted_by_affinity"]), (40, 20));
+    let latency = controller.latency_us["pod_deletion"];
+    assert_eq!((latency.count, latency.p50, latency.p99, latency.max), (20, 7, 9, 11));
+    let again = serde_json::to_vec(&read).unwrap();
+    assert_eq!(parse_result_json(Path::new("r"), &again).unwrap(), read, "written as it is written now");
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_cluster::controllers::EnabledController;
+
 use super::metrics::{self, MetricsCollectorConfig};
 use super::workload::{self, Workload};
 use super::{SchemaError, SchemaProblem, repeated};
+use crate::controllers;
 use crate::ops::Op;
 use crate::results::MetricSelector;
 use crate::yaml::{Fields, Node};
@@ -13,6 +16,7 @@ const FIELDS: &[&str] = &[
     "name",
     "labels",
     "featureGates",
+    "controllers",
     "schedulerConfigPath",
     "defaultPodTemplatePath",
     "metricsCollectorConfig",
@@ -32,6 +36,8 @@ pub struct TestCase {
     pub labels: Vec<String>,
     /// Feature gates of every workload, before the workload's own.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Controllers that run with every workload. Differs: a field of ours.
+    pub controllers: Vec<EnabledController>,
     /// KubeSchedulerConfiguration to run with, relative to the config file.
     pub scheduler_config_path: Option<String>,
     /// Template of pods whose op names none, relative to the config file.
@@ -57,6 +63,7 @@ pub(super) fn parse(file: &str, node: &Node, text: String) -> Result<TestCase, S
     Ok(TestCase {
         labels: fields.strings("labels")?,
         feature_gates: fields.switch_map("featureGates")?,
+        controllers: controllers::read(&fields)?,
         scheduler_config_path: fields.string("schedulerConfigPath")?.filter(|path| !path.is_empty()),
         default_pod_template_path: fields.string("defaultPodTemplatePath")?,
         ops: parse_ops(&fields)?,

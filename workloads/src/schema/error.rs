@@ -112,6 +112,14 @@ pub enum SchemaProblem {
         /// Every opcode.
         known: &'static [&'static str],
     },
+    /// A controller that cannot be switched on.
+    #[error("`controllers` of {holder}: {message}")]
+    Controller {
+        /// What the field was given to, in words.
+        holder: String,
+        /// What is wrong, and what would do.
+        message: String,
+    },
     /// A name that is not unique.
     #[error("{what} `{name}` already exists (line {first_line}); give this one another name")]
     RepeatedName {

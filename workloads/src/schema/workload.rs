@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_cluster::controllers::EnabledController;
 use serde_json::Value as Json;
 
 use super::SchemaError;
 use super::metrics::{self, MetricsCollectorConfig};
+use crate::controllers;
 use crate::results::MetricSelector;
 use crate::yaml::{Fields, Node, Value};
 
-const FIELDS: &[&str] = &["name", "labels", "featureGates", "params", "threshold", "thresholdMetricSelector"];
+const FIELDS: &[&str] =
+    &["name", "labels", "featureGates", "controllers", "params", "threshold", "thresholdMetricSelector"];
 
 /// One size of a test case.
 ///
@@ -22,6 +25,8 @@ pub struct Workload {
     pub labels: Vec<String>,
     /// Feature gates; they win over those of the test case.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Controllers beside those of the test case. Differs: a field of ours.
+    pub controllers: Vec<EnabledController>,
     /// The values behind `$name`: numbers, strings, booleans, lists.
     pub params: BTreeMap<String, Json>,
     /// The bound on the result.
@@ -64,6 +69,7 @@ pub(super) fn parse(
     Ok(Workload {
         labels: fields.strings("labels")?,
         feature_gates: fields.switch_map("featureGates")?,
+        controllers: controllers::read(&fields)?,
         params: fields.json_map("params")?,
         threshold: parse_threshold(&fields)?,
         threshold_metric_selector,

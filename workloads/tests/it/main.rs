@@ -1,6 +1,6 @@
 //! The crate from the outside.
 
-mod execution;
+mod controllers;
 mod metrics;
 mod ops;
 mod suites;

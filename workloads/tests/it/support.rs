@@ -96,6 +96,18 @@ const TEMPLATES: &[(&str, &str)] = &[
         "t/cache-pod-wrong.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: c-}\nspec:\n  affinity: {nodeAffinity: {requiredDuringSchedulingRequiredDuringExecution: {nodeSelectorTerms: [{matchLabels: {app: cache}}]}}}\n  containers: [{name: a, image: i}]\n",
     ),
+    (
+        "t/not-ready-node.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'r-{{.Index}}'}\nstatus:\n  allocatable: {cpu: '16', memory: 8Gi, pods: '110'}\n  conditions: [{type: Ready, status: 'False'}]\n",
+    ),
+    (
+        "t/ready-node.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'r-{{.Index}}'}\nstatus:\n  allocatable: {cpu: '16', memory: 8Gi, pods: '110'}\n  conditions: [{type: Ready, status: 'True'}]\n",
+    ),
+    (
+        "t/patient-pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\nspec:\n  tolerations: [{key: down, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]\n  containers: [{name: a, image: i}]\n",
+    ),
     ("t/kindless.yaml", "metadata: {name: a}\n"),
     (
         "t/pv.yaml",
@@ -109,6 +121,11 @@ const TEMPLATES: &[(&str, &str)] = &[
 
 /// Runs a test case of these ops, one a line, each the inside of a YAML mapping.
 pub(crate) fn run_ops(gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
+    run_ops_with("", gates, ops)
+}
+
+/// The same with controllers.
+pub(crate) fn run_ops_with(controllers: &str, gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
     let ops: String =
         ops.lines().map(str::trim).filter(|op| !op.is_empty()).map(|op| format!("  - {{{op}}}\n")).collect();
     // Every test case must measure something; this measures nothing.
@@ -118,7 +135,7 @@ pub(crate) fn run_ops(gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
         "  - {opcode: startCollectingMetrics, namespaces: [default]}\n  - {opcode: stopCollectingMetrics}\n"
     };
     let config = format!(
-        "- name: Case\n  featureGates: {{{gates}}}\n  workloadTemplate:\n{ops}{measured}  workloads:\n  - name: W\n"
+        "- name: Case\n  featureGates: {{{gates}}}\n  controllers: [{controllers}]\n  workloadTemplate:\n{ops}{measured}  workloads:\n  - name: W\n"
     );
     let mut files = TEMPLATES.to_vec();
     files.push(("s/performance-config.yaml", config.leak()));

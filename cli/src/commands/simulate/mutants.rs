@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::controllers::{ControllerMutant, ControllerMutants};
 use schedlab_core::mutants::{Mutant, Mutants};
 use schedlab_simulator::faults::Profile;
 use schedlab_simulator::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
@@ -21,9 +22,47 @@ const SMALL_EVENTS: usize = 20;
 /// Seeds enough for a minute on any machine.
 const SEEDS: Range<u64> = 0..1_000_000_000;
 
+/// A defect of the scheduler, or of a controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Defect {
+    Scheduler(Mutant),
+    Controller(ControllerMutant),
+}
+
+impl Defect {
+    fn all() -> impl Iterator<Item = Defect> {
+        let of_schedulers = Mutant::ALL.into_iter().map(Defect::Scheduler);
+        of_schedulers.chain(ControllerMutant::ALL.into_iter().map(Defect::Controller))
+    }
+
+    fn name(self) -> String {
+        match self {
+            Defect::Scheduler(mutant) => format!("{mutant:?}"),
+            Defect::Controller(mutant) => format!("{mutant:?}"),
+        }
+    }
+
+    /// Where the fault is told of, or the rule that it breaks.
+    fn threads(self) -> &'static str {
+        match self {
+            Defect::Scheduler(mutant) => mutant.threads(),
+            Defect::Controller(mutant) => mutant.rule(),
+        }
+    }
+
+    fn given_to(self, plan: SeedPlan) -> SeedPlan {
+        match self {
+            Defect::Scheduler(mutant) => SeedPlan { mutants: Mutants::of(mutant), ..plan },
+            Defect::Controller(mutant) => {
+                SeedPlan { controller_mutants: ControllerMutants::of(mutant), ..plan }
+            }
+        }
+    }
+}
+
 /// What came of the search for one mutant.
 struct Find {
-    mutant: Mutant,
+    mutant: Defect,
     failure: Failure,
     events: usize,
     picked: String,
@@ -34,7 +73,7 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
     keep_panics_quiet();
     let mut finds = Vec::new();
     let mut missed = Vec::new();
-    for mutant in Mutant::ALL {
+    for mutant in Defect::all() {
         if signals::is_interrupted() {
             break;
         }
@@ -44,7 +83,8 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
             None => missed.push(mutant),
         }
         complain(&format!(
-            "{mutant:?}: {}",
+            "{}: {}",
+            mutant.name(),
             if missed.last() == Some(&mutant) { "not found" } else { "found" }
         ));
     }
@@ -55,13 +95,13 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
         say(&serde_json::to_string_pretty(&document)?);
     } else {
         say(&table(&finds));
-        say(&format!("{} of {} mutants found", finds.len(), Mutant::ALL.len()));
-        missed
-            .iter()
-            .for_each(|mutant| say(&format!("not found within 60 s: {mutant:?} ({})", mutant.threads())));
+        say(&format!("{} of {} mutants found", finds.len(), Defect::all().count()));
+        missed.iter().for_each(|mutant| {
+            say(&format!("not found within 60 s: {} ({})", mutant.name(), mutant.threads()))
+        });
         if is_partial {
             let looked_for = (finds.len() + missed.len()) as u64;
-            say(&partial_text(looked_for, Mutant::ALL.len() as u64, "mutants"));
+            say(&partial_text(looked_for, Defect::all().count() as u64, "mutants"));
         }
     }
     Ok(match missed.is_empty() {
@@ -73,30 +113,31 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
 
 /// The profile that is about what a mutant gets wrong, where the mix meets it too rarely: once in 200,000
 /// seeds.
-fn where_to_look(mutant: Mutant) -> Option<Profile> {
+fn where_to_look(mutant: Defect) -> Option<Profile> {
     match mutant {
-        Mutant::DomainLeftUnheard => Some(Profile::Domains),
-        Mutant::OwnWriteUnseen => Some(Profile::Nominations),
-        Mutant::MissMovesNomination => Some(Profile::Victims),
-        Mutant::NamespaceUnheard => Some(Profile::Namespaces),
-        _ => None,
+        Defect::Scheduler(Mutant::DomainLeftUnheard) => Some(Profile::Domains),
+        Defect::Scheduler(Mutant::OwnWriteUnseen) => Some(Profile::Nominations),
+        Defect::Scheduler(Mutant::MissMovesNomination) => Some(Profile::Victims),
+        Defect::Scheduler(Mutant::NamespaceUnheard) => Some(Profile::Namespaces),
+        Defect::Scheduler(_) => None,
+        Defect::Controller(_) => Some(Profile::Controllers),
     }
 }
 
 /// The first seed that fails and shrinks to a small script; the smallest if none does.
-fn look_for(mutant: Mutant, profile: Option<Profile>, threads: usize) -> Option<Find> {
+fn look_for(mutant: Defect, profile: Option<Profile>, threads: usize) -> Option<Find> {
     let begun_ns = monotonic_ns();
     let mut best: Option<Find> = None;
     let mut seeds = SEEDS;
     while monotonic_ns() - begun_ns < LOOK_FOR_NS && !signals::is_interrupted() {
-        let plan = SeedPlan { seeds: seeds.clone(), profile, threads, mutants: Mutants::of(mutant) };
+        let sound = SeedPlan { seeds: seeds.clone(), profile, threads, ..SeedPlan::default() };
+        let plan = mutant.given_to(sound.clone());
         let summary = run_seeds(&plan, &|_| {
             let has_time = monotonic_ns() - begun_ns < LOOK_FOR_NS && !signals::is_interrupted();
             if has_time { Go::On } else { Go::Stop }
         });
         let Some(failure) = summary.failure else { break };
         seeds.start = failure.seed + 1;
-        let sound = SeedPlan { mutants: Mutants::default(), ..plan.clone() };
         if run_caught(&sound.scenario_of(failure.seed)).violation.is_some() {
             // What fails without the defect says nothing of it.
             continue;
@@ -127,7 +168,7 @@ fn table(finds: &[Find]) -> String {
     ];
     let row = |find: &Find| {
         vec![
-            format!("{:?}", find.mutant),
+            find.mutant.name(),
             find.mutant.threads().to_owned(),
             find.failure.seed.to_string(),
             find.failure.profile.name().to_owned(),
@@ -139,10 +180,10 @@ fn table(finds: &[Find]) -> String {
     render(&columns, &finds.iter().map(row).collect::<Vec<_>>())
 }
 
-fn document(finds: &[Find], missed: &[Mutant]) -> serde_json::Value {
+fn document(finds: &[Find], missed: &[Defect]) -> serde_json::Value {
     let find = |find: &Find| {
         json!({
-            "mutant": format!("{:?}", find.mutant),
+            "mutant": find.mutant.name(),
             "threads": find.mutant.threads(),
             "seed": find.failure.seed,
             "faults": find.failure.profile.name(),
@@ -156,6 +197,6 @@ fn document(finds: &[Find], missed: &[Mutant]) -> serde_json::Value {
     json!({
         "format": "schedlab-mutants/v1",
         "found": finds.iter().map(find).collect::<Vec<_>>(),
-        "notFound": missed.iter().map(|mutant| format!("{mutant:?}")).collect::<Vec<_>>(),
+        "notFound": missed.iter().map(|mutant| mutant.name()).collect::<Vec<_>>(),
     })
 }

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schedlab_core::mutants::Mutants;
 use schedlab_simulator::faults::Profile;
 use schedlab_simulator::seeds::{Failure, SeedPlan, Summary, run_every_seed};
 use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 
-use super::{SimulateArgs, replay_command, shrink_failure, thread_count};
+use super::{SimulateArgs, controllers, replay_command, shrink_failure, thread_count};
 use crate::progress::{complain, say};
 use crate::shards::{Shard, UnitLog, Units, identity};
 use crate::{Exit, signals};
@@ -170,10 +169,15 @@ pub(super) fn simulate(
     (seeds, profile): (Range<u64>, Option<Profile>),
     shard: Option<Shard>,
 ) -> Result<Exit> {
-    let settings = [
+    let controllers = controllers(args)?;
+    let mut settings = vec![
         ("seeds", format!("{}..{}", seeds.start, seeds.end)),
         ("faults", profile.map_or("mix", Profile::name).to_owned()),
     ];
+    // Left out where nothing is chosen, as in runs of versions without the choice.
+    if !controllers.is_empty() {
+        settings.push(("controllers", args.controllers.clone()));
+    }
     let batch_count = (seeds.end - seeds.start).div_ceil(BATCH_SEEDS);
     let identity = identity("simulate", &settings, batch_count, shard.unwrap_or(Shard::WHOLE));
     let mut log = UnitLog::open(out, identity)?;
@@ -189,8 +193,13 @@ pub(super) fn simulate(
         }
         let start = seeds.start + batch * BATCH_SEEDS;
         let end = start.saturating_add(BATCH_SEEDS).min(seeds.end);
-        let plan =
-            SeedPlan { seeds: start..end, profile, threads: thread_count(args), mutants: Mutants::default() };
+        let plan = SeedPlan {
+            seeds: start..end,
+            profile,
+            threads: thread_count(args),
+            controllers: controllers.clone(),
+            ..SeedPlan::default()
+        };
         let sums = Sums::of(&plan);
         // A failure that a signal kept from being shrunk has other bytes; the batch is run again.
         if signals::is_interrupted() && !sums.failures.is_empty() {

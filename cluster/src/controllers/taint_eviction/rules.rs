@@ -6,6 +6,8 @@ use schedlab_core::ids::{LabelSetId, Symbol, TaintSetId};
 use schedlab_core::input::PodInput;
 use schedlab_core::interner::{Taint, TaintEffect, Vocabulary};
 
+use crate::controllers::{ControllerMutant, ControllerMutants};
+
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A node as the rules see it.
@@ -37,8 +39,10 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(pod: &PodInput, vocabulary: &mut Vocabulary) -> Rules {
+    pub(super) fn of(pod: &PodInput, vocabulary: &mut Vocabulary, mutants: ControllerMutants) -> Rules {
         let terms = pod.node_affinity.as_ref().and_then(|it| it.required_during_execution.as_deref());
+        let is_short = mutants.has(ControllerMutant::FirstTermOnly);
+        let terms = terms.map(|terms| if is_short { &terms[..terms.len().min(1)] } else { terms });
         Rules {
             affinity: terms.map(|terms| NodeSelector::compile(terms, vocabulary)),
             tolerations: pod

@@ -1,18 +1,29 @@
-//! Who has to go, and when: KEP-2358's scenarios and the taint manager's.
+//! Which pods are evicted, and when: KEP-2358's scenarios and the taint manager's.
 
 use schedlab_core::input::{
     NodeAffinityInput, NodeSelectorTermInput, RequirementInput, TaintInput, TolerationInput,
 };
 
 use super::*;
+use crate::EmbeddedCluster;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// A shard with a clock, one node `n` and pods by number.
-#[derive(Default)]
 struct Lab {
-    shard: Shard,
+    shard: TaintEviction,
+    api: EmbeddedCluster,
     now_ns: u64,
+}
+
+impl Default for Lab {
+    fn default() -> Lab {
+        Lab {
+            shard: TaintEviction::with_mutants(ControllerMutants::default()),
+            api: EmbeddedCluster::new(Arc::new(|| 0)),
+            now_ns: 0,
+        }
+    }
 }
 
 fn name(index: u32) -> NodeNameId {
@@ -69,23 +80,46 @@ impl Lab {
         self.shard.on_pod(PodUid(uid), name(0), spec, self.now_ns);
     }
 
-    /// Who is to be evicted now; every eviction succeeds.
+    /// The calls that are wanted now.
+    fn calls(&mut self) -> Vec<ControllerCall> {
+        let mut calls = Vec::new();
+        self.shard.take_calls(&mut calls);
+        calls
+    }
+
+    fn answer(&mut self, call: &ControllerCall, answer: &Result<ControllerAnswer, ApiError>) {
+        self.shard.on_answer(call.token, answer, ControllerContext::new(&self.api, self.now_ns));
+    }
+
+    /// The pods that are evicted now; every call succeeds.
     fn evicted(&mut self) -> Vec<(u64, Cause)> {
-        let evictions = self.shard.take_evictions();
-        for eviction in &evictions {
-            self.shard.on_answer(eviction.pod, &Ok(()), self.now_ns);
+        let mut evicted = Vec::new();
+        loop {
+            let calls = self.calls();
+            if calls.is_empty() {
+                return evicted;
+            }
+            for call in &calls {
+                if let ControllerRequest::DeletePod(pod) = call.request {
+                    evicted.push((pod.0, self.shard.calls[&pod].1.cause));
+                }
+                self.answer(call, &Ok(ControllerAnswer::Done));
+            }
         }
-        evictions.iter().map(|eviction| (eviction.pod.0, eviction.cause)).collect()
+    }
+
+    fn later_ns(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.shard.advance(ControllerContext::new(&self.api, self.now_ns));
     }
 
     fn later(&mut self, seconds: u64) {
-        self.now_ns += seconds * SECOND;
-        self.shard.advance(self.now_ns);
+        self.later_ns(seconds * SECOND);
     }
 }
 
 #[test]
-fn removing_a_label_evicts_the_pods_that_ask_for_it_and_no_others() {
+fn removed_label_evicts_pods_whose_execution_terms_need_it() {
     let mut lab = Lab::default();
     lab.node(&[("app", "cache"), ("disk", "ssd")], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
@@ -94,11 +128,11 @@ fn removing_a_label_evicts_the_pods_that_ask_for_it_and_no_others() {
     assert_eq!(lab.evicted(), []);
     lab.node(&[("disk", "ssd")], &[]);
     assert_eq!(lab.evicted(), [(1, Cause::Affinity)]);
-    assert_eq!(lab.shard.counts().evicted_by_affinity, 1);
+    assert_eq!(lab.shard.counts.evicted_by_affinity, 1);
 }
 
 #[test]
-fn a_label_that_falls_below_a_bound_evicts_those_who_need_more() {
+fn label_below_gt_bound_evicts_pods_that_need_more() {
     let mut lab = Lab::default();
     lab.node(&[("available-disk-gb", "100")], &[]);
     lab.pod(1, &bound_to("available-disk-gb", "Gt", "20"));
@@ -108,7 +142,7 @@ fn a_label_that_falls_below_a_bound_evicts_those_who_need_more() {
 }
 
 #[test]
-fn the_term_that_is_ignored_during_execution_evicts_nobody() {
+fn ignored_during_execution_term_evicts_no_pod() {
     let mut input = bound_to("app", "In", "cache");
     let affinity = input.node_affinity.as_mut().expect("it has one");
     affinity.required = affinity.required_during_execution.take();
@@ -120,7 +154,7 @@ fn the_term_that_is_ignored_during_execution_evicts_nobody() {
 }
 
 #[test]
-fn an_update_costs_the_pods_of_its_node_and_only_if_labels_or_taints_changed() {
+fn node_update_checks_its_own_pods_only_if_labels_or_taints_changed() {
     let mut lab = Lab::default();
     lab.node(&[("app", "cache")], &[]);
     lab.shard.on_node(name(1), &node(&[("app", "cache")], &[]), 0);
@@ -131,17 +165,17 @@ fn an_update_costs_the_pods_of_its_node_and_only_if_labels_or_taints_changed() {
         let input = bound_to("app", "In", "cache");
         lab.shard.on_pod(PodUid(uid), name(1), (SpecId(9), || Arc::new(input.clone())), 0);
     }
-    let before = lab.shard.counts();
+    let before = lab.shard.counts;
     assert_eq!((before.nodes_updated, before.pods_checked), (2, 23), "each pod once, as it came");
     lab.node(&[("app", "cache")], &[]);
-    assert_eq!(lab.shard.counts(), before, "a heartbeat is no work");
+    assert_eq!(lab.shard.counts, before, "a heartbeat is no work");
     lab.node(&[("app", "cache"), ("x", "y")], &[]);
-    let after = lab.shard.counts();
+    let after = lab.shard.counts;
     assert_eq!((after.nodes_updated, after.pods_checked), (3, 26), "three pods more");
 }
 
 #[test]
-fn a_pod_that_comes_to_a_node_that_changed_meanwhile_is_evicted() {
+fn pod_bound_to_node_that_changed_meanwhile_is_evicted() {
     let mut lab = Lab::default();
     lab.node(&[], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
@@ -149,7 +183,7 @@ fn a_pod_that_comes_to_a_node_that_changed_meanwhile_is_evicted() {
 }
 
 #[test]
-fn pods_are_heard_of_before_their_node_after_a_restart() {
+fn pods_listed_before_their_node_are_checked_when_it_comes() {
     let mut lab = Lab::default();
     lab.pod(1, &bound_to("app", "In", "cache"));
     lab.pod(2, &bound_to("app", "Exists", ""));
@@ -159,7 +193,7 @@ fn pods_are_heard_of_before_their_node_after_a_restart() {
 }
 
 #[test]
-fn a_pod_is_evicted_once_whatever_is_heard_until_it_is_gone() {
+fn leaving_pod_is_not_evicted_twice() {
     let mut lab = Lab::default();
     lab.node(&[("app", "cache")], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
@@ -176,7 +210,7 @@ fn a_pod_is_evicted_once_whatever_is_heard_until_it_is_gone() {
 }
 
 #[test]
-fn a_node_that_goes_and_comes_back_is_compared_anew() {
+fn recreated_node_is_compared_with_its_pods_anew() {
     let mut lab = Lab::default();
     lab.node(&[("app", "cache")], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
@@ -187,39 +221,99 @@ fn a_node_that_goes_and_comes_back_is_compared_anew() {
 }
 
 #[test]
-fn an_eviction_that_fails_is_tried_again_and_given_up_in_the_end() {
-    let conflict = || Err(ApiError::conflict("pods", "p", "busy"));
+fn refused_eviction_is_tried_five_times_10_ms_apart() {
+    let conflict = Err(ApiError::conflict("pods", "p", "busy"));
     let mut lab = Lab::default();
     lab.node(&[], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
     for attempt in 1..=5 {
-        let evictions = lab.shard.take_evictions();
-        assert_eq!(evictions.len(), 1, "try {attempt}");
-        lab.shard.on_answer(PodUid(1), &conflict(), lab.now_ns);
-        assert!(lab.shard.take_evictions().is_empty(), "not at once");
-        lab.now_ns += RETRY_AFTER_NS;
-        lab.shard.advance(lab.now_ns);
+        let calls = lab.calls();
+        assert_eq!(calls.len(), 1, "try {attempt}");
+        // The condition is refused, or the deletion behind it.
+        if attempt % 2 == 0 {
+            lab.answer(&calls[0], &Ok(ControllerAnswer::Version(7)));
+            let deletion = lab.calls();
+            assert!(matches!(deletion[0].request, ControllerRequest::DeletePod(PodUid(1))));
+            lab.answer(&deletion[0], &conflict);
+        } else {
+            lab.answer(&calls[0], &conflict);
+        }
+        let is_last = attempt == 5;
+        assert_eq!(lab.shard.remaining() == Remaining::Work, !is_last);
+        lab.later_ns(RETRY_AFTER_NS - 1);
+        assert!(lab.calls().is_empty(), "not yet");
+        lab.later_ns(1);
     }
-    assert!(lab.shard.take_evictions().is_empty(), "given up");
-    let counts = lab.shard.counts();
-    assert_eq!((counts.retried, counts.failed, counts.evicted()), (4, 1, 0));
+    assert!(lab.calls().is_empty(), "given up");
+    let counts = lab.shard.counts;
+    assert_eq!((counts.retried, counts.failed, counts.evicted_by_affinity), (4, 1, 0));
     lab.node(&[("x", "y")], &[]);
     assert_eq!(lab.evicted(), [(1, Cause::Affinity)], "the next update is a new chance");
 }
 
 #[test]
-fn a_pod_that_is_gone_already_is_counted_as_such() {
+fn eviction_of_pod_that_is_gone_already_is_not_tried_again() {
     let mut lab = Lab::default();
     lab.node(&[], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
-    lab.shard.take_evictions();
-    lab.shard.on_answer(PodUid(1), &Err(ApiError::not_found("pods", "p")), 0);
-    let counts = lab.shard.counts();
-    assert_eq!((counts.already_gone, counts.retried, counts.evicted()), (1, 0, 0));
+    let calls = lab.calls();
+    lab.answer(&calls[0], &Err(ApiError::not_found("pods", "p")));
+    let counts = lab.shard.counts;
+    assert_eq!((counts.already_gone, counts.retried, counts.evicted_by_affinity), (1, 0, 0));
+    assert_eq!(lab.shard.remaining(), Remaining::Nothing);
 }
 
 #[test]
-fn taints_evict_as_tolerations_say() {
+fn eviction_is_counted_though_the_watch_tells_of_its_end_before_the_answer() {
+    let mut lab = Lab::default();
+    lab.node(&[], &[]);
+    lab.pod(1, &bound_to("app", "In", "cache"));
+    let condition = lab.calls();
+    lab.answer(&condition[0], &Ok(ControllerAnswer::Version(7)));
+    let deletion = lab.calls();
+    lab.shard.on_pod_gone(PodUid(1));
+    assert_eq!(lab.shard.remaining(), Remaining::Work, "an answer is to come");
+    lab.answer(&deletion[0], &Ok(ControllerAnswer::Done));
+    assert_eq!(lab.shard.counts.evicted_by_affinity, 1);
+    assert_eq!(lab.shard.remaining(), Remaining::Nothing);
+}
+
+#[test]
+fn disruption_target_condition_is_written_before_the_pod_is_deleted() {
+    for (input, taints, reason) in [
+        (bound_to("app", "In", "cache"), vec![], "DeletionByNodeAffinityManager"),
+        (PodInput::default(), vec![("gpu", "NoExecute")], "DeletionByTaintManager"),
+    ] {
+        let mut lab = Lab::default();
+        lab.node(&[], &taints);
+        lab.pod(1, &input);
+        let calls = lab.calls();
+        let [ControllerCall { request: ControllerRequest::PatchPodStatus { condition, .. }, .. }] = &*calls
+        else {
+            panic!("{calls:?}");
+        };
+        let condition = condition.as_ref().expect("it sets one");
+        assert_eq!((&*condition.type_, condition.status), ("DisruptionTarget", ConditionStatus::True));
+        assert_eq!(condition.reason, reason);
+    }
+}
+
+#[test]
+fn added_toleration_is_seen_and_removed_pods_leave_nothing_behind() {
+    let mut lab = Lab::default();
+    lab.node(&[], &[("gpu", "NoExecute")]);
+    lab.pod(1, &tolerating(&[("gpu", Some(30))]));
+    let forever = tolerating(&[("gpu", None)]);
+    lab.shard.on_pod(PodUid(1), name(0), (SpecId(99), || Arc::new(forever)), lab.now_ns);
+    assert_eq!(lab.shard.counts.reprieved, 1);
+    lab.pod(2, &tolerating(&[("gpu", Some(30))]));
+    assert_eq!(lab.shard.remaining(), Remaining::Timers);
+    lab.shard.on_pod_gone(PodUid(2));
+    assert_eq!((lab.shard.remaining(), lab.shard.next_wake_ns()), (Remaining::Nothing, None));
+}
+
+#[test]
+fn no_execute_taints_evict_as_tolerations_say() {
     let taint = ("gpu", "NoExecute");
     let cases = [
         ("not tolerated", PodInput::default(), vec![taint], Some(0)),
@@ -263,7 +357,7 @@ fn taints_evict_as_tolerations_say() {
 }
 
 #[test]
-fn a_taint_that_goes_in_time_saves_the_pod_and_another_does_not_prolong_it() {
+fn removed_taint_cancels_eviction_and_another_taint_does_not_prolong_it() {
     let mut lab = Lab::default();
     lab.node(&[], &[("gpu", "NoExecute")]);
     lab.pod(1, &tolerating(&[("gpu", Some(30)), ("disk", Some(300))]));
@@ -271,7 +365,7 @@ fn a_taint_that_goes_in_time_saves_the_pod_and_another_does_not_prolong_it() {
     lab.node(&[], &[]);
     lab.later(100);
     assert_eq!(lab.evicted(), []);
-    assert_eq!(lab.shard.counts().reprieved, 1);
+    assert_eq!(lab.shard.counts.reprieved, 1);
     lab.node(&[], &[("gpu", "NoExecute")]);
     lab.later(20);
     lab.node(&[], &[("disk", "NoExecute")]);
@@ -280,7 +374,7 @@ fn a_taint_that_goes_in_time_saves_the_pod_and_another_does_not_prolong_it() {
 }
 
 #[test]
-fn affinity_does_not_wait_for_a_toleration() {
+fn node_affinity_eviction_does_not_wait_for_toleration_seconds() {
     let mut input = bound_to("app", "In", "cache");
     input.tolerations = tolerating(&[("gpu", Some(30))]).tolerations;
     let mut lab = Lab::default();
