@@ -7,8 +7,7 @@
 //!
 //! A workload that ends in milliseconds is repeated, on a fresh cluster each time, until the
 //! bootstrap interval of the headline's median is as narrow as asked or the time is used up. Between
-//! the runs the reference kernel says how fast the machine is at that moment; beside other processes
-//! it runs as long as the measured part did, so that it is taken off its processor as often.
+//! the runs the reference kernel says how fast the machine is at that moment.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use schedlab_core::reference::{Reference, STEPS_PER_TURN};
 
 use crate::assemble::{Run, widest_half_width};
 use crate::executor::{Ending, Outcome};
-use crate::results::{Conditions, REFERENCE_RATE};
+use crate::results::REFERENCE_RATE;
 
 /// How often a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,18 +56,15 @@ impl Protocol {
         let mut speedometer = Speedometer::default();
         let mut runs: Vec<Run> = Vec::new();
         let mut is_warm = false;
-        let mut before = speedometer.read(Duration::ZERO);
         loop {
-            let run_began = Instant::now();
+            let (run_began, before) = (Instant::now(), speedometer.speed());
             let outcome = match run() {
                 Ok(outcome) => outcome,
                 Err(error) => return (runs, Some(error)),
             };
             let has_completed = outcome.ending == Ending::Completed;
-            let conditions: Vec<Conditions> = outcome.collected.iter().map(|part| part.conditions).collect();
-            let after = speedometer.read(reading_time(&conditions));
-            runs.push(Run { outcome, machine_speed: Some(before.and(after).speed()) });
-            before = after;
+            let after = speedometer.speed();
+            runs.push(Run { outcome, machine_speed: Some((before * after).sqrt()) });
             let times = Times { spent: began.elapsed(), last: run_began.elapsed() };
             if !has_completed {
                 return (runs, None);
@@ -113,64 +109,20 @@ struct Speedometer {
     reference: Reference,
 }
 
-/// Turns of a reading at least: two to three milliseconds, less than a tenth of a short run.
-const TURNS_MIN: u32 = 50;
-/// A reading takes no longer than this, however long the run was.
-const READING_MAX: Duration = Duration::from_millis(50);
-/// From this share of time without a processor on, other processes are there for good.
-const WAITED_SHARE_BUSY: f64 = 0.03;
-
-/// How long the kernel runs after a run. Other processes slow a run in two ways: beside it, on memory
-/// and caches that are shared, and in its place, because it finds its caches emptied each time it gets
-/// the processor back. A reading of milliseconds mostly fits between two such switches and would show
-/// the first alone.
-fn reading_time(conditions: &[Conditions]) -> Duration {
-    match Conditions::over(conditions) {
-        Some(over) if WAITED_SHARE_BUSY < over.waited_share() => {
-            let ran_ms = (over.wall_ms - over.waited_ms).max(0.0);
-            Duration::from_secs_f64(ran_ms / 1e3).min(READING_MAX)
-        }
-        _ => Duration::ZERO,
-    }
-}
-
-/// What the reference kernel did.
-#[derive(Clone, Copy, Debug)]
-struct SpeedReading {
-    turns: u32,
-    cpu_ns: u64,
-}
-
-impl SpeedReading {
-    /// Both together: the longer one weighs more.
-    fn and(self, other: SpeedReading) -> SpeedReading {
-        SpeedReading { turns: self.turns + other.turns, cpu_ns: self.cpu_ns + other.cpu_ns }
-    }
-
-    /// 1 is the machine of the reference speed.
-    fn speed(self) -> f64 {
-        let seconds = self.cpu_ns.max(1) as f64 / 1e9;
-        f64::from(self.turns) * STEPS_PER_TURN as f64 / seconds / REFERENCE_RATE
-    }
-}
+/// Turns of one reading: about three milliseconds, so that two readings a run stay below a tenth of
+/// a short one.
+const TURNS: u32 = 50;
 
 impl Speedometer {
-    /// Runs the kernel for so long, or a little longer. Counted in the thread's own processor time:
-    /// what it waits for a processor is taken off the measured interval as well.
-    fn read(&mut self, at_least: Duration) -> SpeedReading {
+    /// 1 is the machine of the reference speed. Counted in the thread's own processor time: what it
+    /// waits for a processor is taken off the measured interval as well.
+    fn speed(&mut self) -> f64 {
         let began_ns = thread_cpu_ns();
-        let mut turns = 0;
-        loop {
-            for _ in 0..TURNS_MIN {
-                std::hint::black_box(self.reference.turn());
-            }
-            turns += TURNS_MIN;
-            let cpu_ns = thread_cpu_ns().saturating_sub(began_ns);
-            // Where the system has no such clock, the least is all.
-            if cpu_ns == 0 || at_least <= Duration::from_nanos(cpu_ns) {
-                return SpeedReading { turns, cpu_ns };
-            }
+        for _ in 0..TURNS {
+            std::hint::black_box(self.reference.turn());
         }
+        let seconds = thread_cpu_ns().saturating_sub(began_ns).max(1) as f64 / 1e9;
+        f64::from(TURNS) * STEPS_PER_TURN as f64 / seconds / REFERENCE_RATE
     }
 }
 
@@ -246,41 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn reading_lasts_as_long_as_asked_and_its_speed_is_positive_and_finite() {
-        let mut speedometer = Speedometer::default();
-        let (short, long) = (speedometer.read(Duration::ZERO), speedometer.read(Duration::from_millis(20)));
-        assert_eq!(short.turns, TURNS_MIN);
-        assert!(20_000_000 <= long.cpu_ns, "{long:?}");
-        let speed = short.and(long).speed();
+    fn speed_is_positive_and_finite() {
+        let speed = Speedometer::default().speed();
         assert!(0.0 < speed && speed.is_finite(), "{speed}");
-    }
-
-    #[test]
-    fn both_readings_count_by_their_length() {
-        let per_turn = |turns: u32, ns: u64| SpeedReading { turns, cpu_ns: u64::from(turns) * ns };
-        let (short, long) = (per_turn(50, 40_000), per_turn(450, 80_000));
-        let both = short.and(long);
-        assert_eq!((both.turns, both.cpu_ns), (500, 38_000_000));
-        assert!((short.speed() / long.speed() - 2.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn beside_other_processes_the_kernel_runs_as_long_as_the_run() {
-        struct Case {
-            name: &'static str,
-            wall_ms: f64,
-            waited_ms: f64,
-            reading_ms: u64,
-        }
-        let cases = [
-            Case { name: "quiet", wall_ms: 40.0, waited_ms: 0.4, reading_ms: 0 },
-            Case { name: "beside a compiler", wall_ms: 60.0, waited_ms: 30.0, reading_ms: 30 },
-            Case { name: "a long run", wall_ms: 9000.0, waited_ms: 4000.0, reading_ms: 50 },
-        ];
-        for Case { name, wall_ms, waited_ms, reading_ms } in cases {
-            let conditions = Conditions { wall_ms, waited_ms, ..Conditions::default() };
-            assert_eq!(reading_time(&[conditions]), Duration::from_millis(reading_ms), "case: {name}");
-        }
-        assert_eq!(reading_time(&[]), Duration::ZERO, "nothing was measured");
     }
 }

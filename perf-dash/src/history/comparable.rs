@@ -200,7 +200,8 @@ impl Source {
 /// Memory in whole GiB: what the kernel keeps for itself differs from boot to boot.
 fn machine(machine: &Machine) -> String {
     let gib = (machine.memory_bytes as f64 / f64::from(1_u32 << 30)).round();
-    format!("{}, {} cores, {gib} GiB, {}/{}", machine.cpu_model, machine.cores, machine.os, machine.arch)
+    let cores = crate::format::counted(u64::from(machine.cores), "core");
+    format!("{}, {cores}, {gib} GiB, {}/{}", machine.cpu_model, machine.os, machine.arch)
 }
 
 fn of_settings(settings: &Settings) -> Vec<Fact> {

@@ -102,7 +102,9 @@ fn what_changed(changes: &[(&Line<'_>, Change<'_>)]) -> Markup {
     html! {
         section aria-labelledby="changed-title" {
             h2 #changed-title { "What changed" }
-            @if moved.is_empty() {
+            @if changes.iter().all(|(_, change)| change.previous.is_none()) {
+                p.note { "The latest run is the first one with its settings." }
+            } @else if moved.is_empty() {
                 p.note { "Nothing moved beyond its fence between the latest run and the one before." }
             } @else {
                 ol.moved {
@@ -201,6 +203,9 @@ fn spark(line: &Line<'_>) -> Markup {
         format!("{:.0},{:.0}", at as f64 * step, 19.0 - (value - low) / span * 18.0)
     };
     let points = values.iter().enumerate().map(place).collect::<Vec<_>>().join(" ");
+    if values.len() < 2 {
+        return Markup::default();
+    }
     html! { svg.spark width="120" height="20" viewBox="0 0 120 20" aria-hidden="true" { polyline.line points=(points) {} } }
 }
 

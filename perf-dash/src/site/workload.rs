@@ -27,7 +27,11 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
         h1 { (line.name) }
         p.ends {
             strong.num { (format::rate(point.pods_per_s())) " pods/s" } " at " span.code { (lab.records[change.latest.0].short_revision()) }
-            ", " (verdict(change.verdict)) " " (change_text(&change)) " against the run before, fence " (fence_text(&change))
+            @if change.previous.is_some() {
+                ", " (verdict(change.verdict)) " " (change_text(&change)) " against the run before, fence " (fence_text(&change))
+            } @else {
+                ", the first run with these settings"
+            }
         }
         dl.facts data-kernel=[instructions::twin(lab, line)] {
             (fact("Suite", html! { (point.suite) }))
