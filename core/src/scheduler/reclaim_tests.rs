@@ -95,9 +95,9 @@ impl Side {
                 self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(object)), 0)
             }
             Told::StorageGone(key) => self.scheduler.on_event(ObjectEvent::storage_deleted(key), 0),
-            Told::Namespace(name, labels) => self
-                .scheduler
-                .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: name, labels: labels }), 0),
+            Told::Namespace(name, labels) => {
+                self.scheduler.on_event(ObjectEvent::Modified(ObjectInput::Namespace { name, labels }), 0)
+            }
             Told::Service(service) => {
                 self.scheduler.on_event(ObjectEvent::Modified(ObjectInput::Service(service)), 0);
             }
