@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use schedlab_benches::check::reference_settings;
 use schedlab_benches::cluster::WarmCluster;
 use schedlab_benches::pods::PodKind;
-use schedlab_benches::stats::{Interval, bootstrap_median, median};
+use schedlab_benches::stats::{BenchInterval, bootstrap_median, median};
 use schedlab_benches::{RunMode, now_ns};
-use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::{Engine, EngineSettings};
+use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::cycle::probe::NoProbe;
 
 /// The engine that chooses may cost this much more than the better way.
@@ -141,9 +141,9 @@ struct Cell {
     inline: f64,
     parallel: f64,
     measured: f64,
-    ratio: Interval,
+    ratio: BenchInterval,
     looks: f64,
-    same: Interval,
+    same: BenchInterval,
     rounds: usize,
 }
 
@@ -167,8 +167,8 @@ impl Cell {
     /// Only an interval on one side of the goal says anything.
     fn verdict(&self) -> Verdict {
         match self.ratio {
-            Interval { high, .. } if high <= GOAL => Verdict::Within,
-            Interval { low, .. } if low <= GOAL => Verdict::Unsure,
+            BenchInterval { high, .. } if high <= GOAL => Verdict::Within,
+            BenchInterval { low, .. } if low <= GOAL => Verdict::Unsure,
             _ => Verdict::Over,
         }
     }
@@ -252,6 +252,6 @@ fn warm_up(cluster: &mut WarmCluster, engines: &mut [Engine; 4], size: &Size) ->
 
 fn decide(cluster: &mut WarmCluster, engine: &mut Engine) -> usize {
     let class = cluster.class(PodKind::Plain);
-    let decision = engine.decide(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
+    let decision = engine.schedule_pod(black_box(&mut cluster.world), &cluster.profile, class, &mut NoProbe);
     schedlab_benches::check::chosen_row(&decision)
 }

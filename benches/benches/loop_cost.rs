@@ -15,24 +15,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schedlab_benches::RunMode;
-use schedlab_benches::stats::{Interval, bootstrap_median};
+use schedlab_benches::stats::{BenchInterval, bootstrap_median};
 use schedlab_core::api_call::{ApiCall, StatusPatch};
-use schedlab_core::binding::{DispatchMode, Dispatcher};
+use schedlab_core::binding::{ApiDispatcher, DispatchMode};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
-use schedlab_core::framework::points::Nomination as Nominating;
+use schedlab_core::framework::points::NominatingInfo as Nominating;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::{ClassId, NodeId, PodId, PodUid};
 use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
-use schedlab_core::nominations::{Nomination, Nominations};
+use schedlab_core::nominator::{NominatedPod, Nominator};
 use schedlab_core::quantity::Quantity;
 use schedlab_core::queue::event::ASSIGNED_POD_DELETE;
-use schedlab_core::queue::interest::Interest;
+use schedlab_core::queue::events_of_interest::EventsOfInterest;
 use schedlab_core::queue::{
-    Event, PluginNumber, PluginSet, ProfileNumber, QueueHost, QueueSettings, QueuedPod, SchedulingQueue,
-    Scope,
+    Event, PluginNumber, PluginNumberSet, PreCheck, ProfileNumber, QueuePlugins, QueueSettings, QueuedPod,
+    SchedulingQueue,
 };
-use schedlab_core::scheduler::{FeatureGates, ObjectEvent, PodUpdate, Scheduler, SchedulerSettings, Step};
+use schedlab_core::scheduler::{
+    FeatureGates, ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler, SchedulerSettings,
+};
 use schedlab_core::world::World;
 
 #[derive(Clone, Copy)]
@@ -72,10 +74,10 @@ impl Verdict {
         if ns <= ns_max { Verdict::Met } else { Verdict::Missed }
     }
 
-    fn of_ratio(ratio: Interval, max: f64) -> Verdict {
+    fn of_ratio(ratio: BenchInterval, max: f64) -> Verdict {
         match ratio {
-            Interval { high, .. } if high <= max => Verdict::Met,
-            Interval { low, .. } if low > max => Verdict::Missed,
+            BenchInterval { high, .. } if high <= max => Verdict::Met,
+            BenchInterval { low, .. } if low > max => Verdict::Missed,
             _ => Verdict::Unsure,
         }
     }
@@ -132,12 +134,12 @@ fn best(rounds: u32, mut round: impl FnMut() -> Duration) -> Duration {
 /// Holds class 1 back; every event helps.
 struct Gate;
 
-impl QueueHost for Gate {
-    fn pre_enqueue(&mut self, pod: &QueuedPod, _: Option<PluginNumber>) -> Option<PluginNumber> {
+impl QueuePlugins for Gate {
+    fn run_pre_enqueue_plugins(&mut self, pod: &QueuedPod, _: Option<PluginNumber>) -> Option<PluginNumber> {
         (pod.class == ClassId(1)).then_some(PluginNumber(1))
     }
 
-    fn hint(&mut self, _: PluginNumber, _: &QueuedPod, _: &Event) -> bool {
+    fn queueing_hint(&mut self, _: PluginNumber, _: &QueuedPod, _: &Event) -> bool {
         true
     }
 }
@@ -153,7 +155,7 @@ fn queued(number: u32, class: u32) -> QueuedPod {
 }
 
 fn queue() -> SchedulingQueue {
-    let mut interest = Interest::default();
+    let mut interest = EventsOfInterest::default();
     interest.register(PluginNumber(0), ASSIGNED_POD_DELETE);
     SchedulingQueue::new(QueueSettings::default(), vec![interest])
 }
@@ -180,12 +182,17 @@ fn queue_costs(size: Size) -> Verdict {
         assert_eq!(count, size.pods);
         (0..size.pods).for_each(|number| queue.add(queued(number, 0), round, &mut Gate));
         let start = Instant::now();
-        let rejected = (PluginSet::one(PluginNumber(0)), PluginSet::NONE);
+        let rejected = (PluginNumberSet::one(PluginNumber(0)), PluginNumberSet::NONE);
         for _ in 0..size.pods {
             let pod = queue.pop().expect("as many as were added");
-            queue.reject(pod, rejected, round, &mut Gate);
+            queue.add_unschedulable_pod_if_not_present(pod, rejected, round, &mut Gate);
         }
-        queue.on_event(&Event::bare(ASSIGNED_POD_DELETE), Scope::Everyone, round, &mut Gate);
+        queue.move_all_to_active_or_backoff_queue(
+            &Event::bare(ASSIGNED_POD_DELETE),
+            PreCheck::Everyone,
+            round,
+            &mut Gate,
+        );
         failing = failing.min(start.elapsed());
         drain(&mut queue);
     }
@@ -205,7 +212,9 @@ fn gated_event_cost(gated: u32, size: Size) -> Duration {
     let event = Event::bare(ASSIGNED_POD_DELETE);
     let elapsed = best(size.rounds, || {
         let start = Instant::now();
-        (0..size.pods).for_each(|_| queue.on_event(black_box(&event), Scope::Everyone, 0, &mut Gate));
+        (0..size.pods).for_each(|_| {
+            queue.move_all_to_active_or_backoff_queue(black_box(&event), PreCheck::Everyone, 0, &mut Gate)
+        });
         start.elapsed()
     });
     assert_eq!(queue.counts().gated, gated as usize);
@@ -225,13 +234,13 @@ fn gated_event(size: Size) -> Verdict {
 fn binding_costs(size: Size) {
     let modes = [("in line", DispatchMode::Direct), ("queued", DispatchMode::Queued { parallel_max: 1024 })];
     for (name, mode) in modes {
-        let mut dispatcher = Dispatcher::new(mode);
+        let mut dispatcher = ApiDispatcher::new(mode);
         let mut calls = Vec::new();
         let elapsed = best(size.rounds, || {
             let start = Instant::now();
             for first in (0..size.pods).step_by(128) {
                 for number in first..size.pods.min(first + 128) {
-                    dispatcher.enqueue(ApiCall::Bind { pod: PodUid(u64::from(number)), node: NodeId(1) });
+                    dispatcher.add(ApiCall::Bind { pod: PodUid(u64::from(number)), node: NodeId(1) });
                 }
                 dispatcher.take(&mut calls);
                 for outgoing in calls.drain(..) {
@@ -248,14 +257,14 @@ fn binding_costs(size: Size) {
 /// Each pod's status is patched, and the pod bound behind it.
 fn dispatcher_costs(size: Size) {
     let elapsed = best(size.rounds, || {
-        let mut dispatcher = Dispatcher::new(DispatchMode::Queued { parallel_max: 16 });
+        let mut dispatcher = ApiDispatcher::new(DispatchMode::Queued { parallel_max: 16 });
         let mut calls = Vec::new();
         let start = Instant::now();
         for number in 0..size.pods {
             let pod = PodUid(u64::from(number));
             let patch = StatusPatch { pod, condition: None, nomination: Nominating::Node(NodeId(1)) };
-            dispatcher.enqueue(ApiCall::PatchStatus(patch));
-            dispatcher.enqueue(ApiCall::Bind { pod, node: NodeId(1) });
+            dispatcher.add(ApiCall::PatchStatus(patch));
+            dispatcher.add(ApiCall::Bind { pod, node: NodeId(1) });
             for _ in 0..2 {
                 dispatcher.take(&mut calls);
                 for outgoing in calls.drain(..) {
@@ -272,15 +281,15 @@ fn dispatcher_costs(size: Size) {
 }
 
 fn nominator_costs(size: Size) {
-    let mut nominations = Nominations::default();
+    let mut nominations = Nominator::default();
     let elapsed = best(size.rounds, || {
         let start = Instant::now();
         for number in 0..size.pods {
-            let nomination = Nomination { pod: PodUid(u64::from(number)), class: ClassId(0), priority: 0 };
-            nominations.insert(NodeId(number % size.nodes), nomination);
+            let nomination = NominatedPod { pod: PodUid(u64::from(number)), class: ClassId(0), priority: 0 };
+            nominations.add_nominated_pod(NodeId(number % size.nodes), nomination);
         }
         for number in 0..size.pods {
-            black_box(nominations.remove(PodUid(u64::from(number))));
+            black_box(nominations.delete_nominated_pod_if_exists(PodUid(u64::from(number))));
         }
         start.elapsed()
     });
@@ -333,7 +342,7 @@ impl Loop {
             let (class, uid) = (self.class, PodUid(uid));
             self.scheduler
                 .on_event(ObjectEvent::pod(PodUpdate { uid, class, ..PodUpdate::default() }), uid.0);
-            assert!(matches!(self.scheduler.step(&mut NoProbe), Step::Assumed { .. }));
+            assert!(matches!(self.scheduler.schedule_one(&mut NoProbe), ScheduleOneOutcome::Assumed { .. }));
             self.scheduler.take_calls(&mut self.calls);
             assert_eq!(self.calls.len(), 1, "a plain pod is one call");
             for outgoing in self.calls.drain(..) {
@@ -376,7 +385,7 @@ fn gate_ratio(size: Size) -> Verdict {
         ns.push(there[0]);
     }
     let (ratio, equal) = (bootstrap_median(&ratios), bootstrap_median(&equals));
-    let text = |it: Interval| format!("{:.4} [{:.4}, {:.4}]", it.median, it.low, it.high);
+    let text = |it: BenchInterval| format!("{:.4} [{:.4}, {:.4}]", it.median, it.low, it.high);
     println!("plain pod through the scheduler, {} nodes: {:.0} ns", size.nodes, bootstrap_median(&ns).median);
     println!("  gates: time with all on / all off        {}", text(ratio));
     println!("  A/A:   all off / all off                 {}", text(equal));

@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use mimalloc::MiMalloc;
 use schedlab_benches::cluster::warm_nodes;
 use schedlab_benches::pods::PodKind;
-use schedlab_benches::stats::{Interval, bootstrap_median, median};
+use schedlab_benches::stats::{BenchInterval, bootstrap_median, median};
 use schedlab_benches::{RunMode, SEED};
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Object, PodFilter, PodTemplateRef};
@@ -29,10 +29,10 @@ use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder, NoRecorder};
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
-use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
 use schedlab_workloads::measure::Meters;
 use serde_json::json;
 
@@ -136,11 +136,11 @@ impl Quartets {
     }
 }
 
-fn percent(ratios: impl Iterator<Item = f64>) -> Interval {
+fn percent(ratios: impl Iterator<Item = f64>) -> BenchInterval {
     bootstrap_median(&ratios.map(|ratio| (ratio - 1.0) * 100.0).collect::<Vec<f64>>())
 }
 
-fn show(Interval { median, low, high }: Interval) -> String {
+fn show(BenchInterval { median, low, high }: BenchInterval) -> String {
     format!("{median:+.2} % [{low:+.2}, {high:+.2}]")
 }
 
@@ -209,7 +209,7 @@ impl Stepped {
             }
             let start = Instant::now();
             recorder.round_begins();
-            while let Step::Assumed { pod, choice } = self.scheduler.step(recorder) {
+            while let ScheduleOneOutcome::Assumed { pod, choice } = self.scheduler.schedule_one(recorder) {
                 let scheduler = &self.scheduler;
                 recorder.cycle_ended(CycleOutcome::Assumed { evaluated: 1 }, || CyclePod {
                     queued_ns: scheduler.world().pods().get(pod).queued_ns,

@@ -128,7 +128,7 @@ fn count_allocations(class_cache: ClassCache) -> (usize, usize) {
     for turn in 0..TURNS {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         for &pod in &spare {
-            let decision = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
+            let decision = engine.schedule_pod(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
             cluster.place(pod, chosen_row(&decision));
         }
         for &pod in &spare {

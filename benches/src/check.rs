@@ -1,8 +1,8 @@
 //! Answers are asserted before anything is timed: the engine under test decides like the engine
 //! without cache and threads, Filter like the verdict on each node, Score like one row at a time.
 
-use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::{ClassCache, Decision, Engine, EngineSettings};
+use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::framework::plugin::{FilterPlugin, ScorePlugin};
 use schedlab_core::framework::profile::Profile;
@@ -49,8 +49,8 @@ pub fn assert_decides_like_reference(cluster: &WarmCluster, kind: PodKind, setti
     let class = cluster.class(kind);
     let (mut tested, mut reference) = (Engine::new(settings), Engine::new(reference_settings()));
     for turn in 0..PLACEMENTS {
-        let decision = tested.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
-        let expected = reference.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
+        let decision = tested.schedule_pod(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
+        let expected = reference.schedule_pod(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
         assert_eq!(decision, expected, "{} pod {turn}", kind.name());
         cluster.place(cluster.spare(kind)[turn], chosen_row(&decision));
     }
@@ -134,11 +134,11 @@ mod tests {
 
     use schedlab_core::cycle::select::TieBreak;
     use schedlab_core::naive::NaiveCluster;
-    use schedlab_core::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
+    use schedlab_core::naive::schedule::{NaiveProfile, Pick, schedule};
 
     /// What benches compare with is itself compared with the plain twin.
     #[test]
-    fn the_reference_engine_decides_like_naive() {
+    fn reference_engine_equals_naive() {
         for percentage in [0, 100] {
             let mut cluster = WarmCluster::new(130, percentage);
             let naive = crate::cluster::naive_twin(&cluster.world);
@@ -146,7 +146,7 @@ mod tests {
                 let settings = EngineSettings { tie_break: TieBreak::First, ..reference_settings() };
                 let mut engine = Engine::new(settings);
                 let class = cluster.class(kind);
-                let decision = engine.decide(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
+                let decision = engine.schedule_pod(&mut cluster.world, &cluster.profile, class, &mut NoProbe);
                 let expected = decide_naively(&naive, kind, percentage);
                 let node = cluster.world.nodes().columns().id[chosen_row(&decision)];
                 assert_eq!(Some(cluster.world.node_name(node)), expected.as_deref(), "{}", kind.name());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_pod_is_decided_alike_with_the_cache_on() {
+    fn class_cache_changes_no_decision_of_any_pod_kind() {
         let cluster = WarmCluster::new(300, 0);
         let settings = EngineSettings { seed: SEED, ..EngineSettings::default() };
         for kind in PodKind::ALL {

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warm_cluster_has_what_it_promises() {
+    fn warm_cluster_has_churn_holes_and_skew() {
         let cluster = WarmCluster::new(1000, 0);
         let nodes = cluster.world.nodes();
         let columns = nodes.columns();

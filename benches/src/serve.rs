@@ -11,7 +11,7 @@
 use std::io::{BufRead, Write};
 
 use crate::suite::{GateSuite, Kernel, Prepared};
-use crate::timing::{Sample, sample};
+use crate::timing::{TimingSample, sample};
 
 /// Serves until the input ends.
 pub fn serve(suite: GateSuite, input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
@@ -43,7 +43,7 @@ impl Server {
         let prepared = self.prepared(path)?;
         let (mut answer, mut text) = (0_u64, String::new());
         for _ in 0..blocks {
-            let Sample { wall_ns, cpu_ns, answer: of_block } = sample(prepared, turns);
+            let TimingSample { wall_ns, cpu_ns, answer: of_block } = sample(prepared, turns);
             answer = answer.rotate_left(1) ^ of_block;
             text.push_str(&format!("{wall_ns} {cpu_ns} "));
         }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_is_said() {
+    fn unknown_requests_get_an_error_message() {
         let got = replies("time nothing 1 1\ntime life/plain/1000n one 1\nhello\n");
         assert_eq!(
             got,

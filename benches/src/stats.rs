@@ -16,7 +16,7 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// A median and the interval that holds 95 % of the medians of resamples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct BenchInterval {
     /// The median.
     pub median: f64,
     /// 2.5 % of resamples are below.
@@ -27,11 +27,11 @@ pub struct Interval {
 
 /// The median of the values with a bootstrap interval (2,000 resamples, fixed seed).
 #[must_use]
-pub fn bootstrap_median(values: &[f64]) -> Interval {
+pub fn bootstrap_median(values: &[f64]) -> BenchInterval {
     const RESAMPLES: usize = 2000;
     let median_of_all = median(values);
     if values.is_empty() {
-        return Interval { median: median_of_all, low: 0.0, high: 0.0 };
+        return BenchInterval { median: median_of_all, low: 0.0, high: 0.0 };
     }
     let mut draws = schedlab_core::cycle::select::Draws::new(SEED);
     let mut resample = vec![0.0; values.len()];
@@ -42,7 +42,7 @@ pub fn bootstrap_median(values: &[f64]) -> Interval {
         })
         .collect();
     medians.sort_by(f64::total_cmp);
-    Interval {
+    BenchInterval {
         median: median_of_all,
         low: medians[RESAMPLES / 40],
         high: medians[RESAMPLES - 1 - RESAMPLES / 40],
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_count_has_its_median_between() {
+    fn median_of_even_count_is_the_mean_of_the_middle_two() {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
     }

@@ -8,7 +8,7 @@ use crate::suite::Prepared;
 
 /// What some turns took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct TimingSample {
     /// By the monotonic clock.
     pub wall_ns: u64,
     /// By the thread's own clock, which stands still while another program has the core.
@@ -18,8 +18,8 @@ pub struct Sample {
 }
 
 /// Times so many turns. Putting the input back between batches is off the clock.
-pub fn sample(prepared: &mut Prepared, turns: usize) -> Sample {
-    let mut sample = Sample::default();
+pub fn sample(prepared: &mut Prepared, turns: usize) -> TimingSample {
+    let mut sample = TimingSample::default();
     let mut left = turns;
     while 0 < left {
         let batch = left.min(prepared.batch_max());

@@ -161,8 +161,8 @@ pub(crate) struct RunArgs {
     pub(crate) api: ApiArgs,
     /// What happens to a pod whose nominated node does not fit it (KEP-1923), with the feature gate
     /// TryNominatedNodeFirst
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = MissMode::FallThrough)]
-    pub(crate) nominated_node_miss: MissMode,
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = NominatedNodeNameMissMode::FallThrough)]
+    pub(crate) nominated_node_name_miss: NominatedNodeNameMissMode,
     /// What kube-scheduler is known to miss, wake-ups and other schedulers' nominations: mended, or as it
     /// is there (docs/reliability.md lists it)
     #[arg(long, value_name = "MODE", value_enum, default_value_t = GapMode::Mended)]
@@ -222,7 +222,7 @@ impl Default for RunArgs {
             class_cache: CacheMode::On,
             pod_counting: CountingMode::Kept,
             api: ApiArgs::default(),
-            nominated_node_miss: MissMode::FallThrough,
+            nominated_node_name_miss: NominatedNodeNameMissMode::FallThrough,
             known_gaps: GapMode::Mended,
             out: None,
             json: false,
@@ -256,8 +256,8 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "N", requires = "api_qps", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) api_burst: Option<u32>,
     /// Which pods say in nominatedNodeName where they are going to be bound (KEP-5278)
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = AnnounceMode::WhenNeeded)]
-    pub(crate) nominate: AnnounceMode,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NominatedNodeNameMode::WhenNeeded)]
+    pub(crate) nominated_node_name: NominatedNodeNameMode,
     /// Which events about pods are written, by a thread of their own. The event of KEP-5501 is written
     /// with its gate, whatever this says
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = EventMode::Off)]
@@ -311,7 +311,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnnounceMode {
+pub(crate) enum NominatedNodeNameMode {
     /// None
     Never,
     /// Those that Permit or PreBind will hold up: the KEP's rule
@@ -338,7 +338,7 @@ pub(crate) enum CountingMode {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MissMode {
+pub(crate) enum NominatedNodeNameMissMode {
     /// The other nodes are searched in the same cycle
     FallThrough,
     /// The nomination is cleared and a fresh cycle begins
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn no_arguments_mean_what_run_alone_means() {
+    fn no_arguments_equal_run_without_arguments() {
         let Some(Command::Run(typed)) = Cli::parse_from(["schedlab", "run"]).command else {
             panic!("run was typed")
         };

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cause_that_an_error_says_itself_is_told_once() {
+    fn repeated_error_cause_is_printed_once() {
         let refused = anyhow!("memory must be greater than or equal to 0");
         let error = refused
             .context("c.yaml: Pod web: memory must be greater than or equal to 0")

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_workloads::executor::Progress;
 use schedlab_workloads::measure::Live;
-use schedlab_workloads::metrics::Series;
+use schedlab_workloads::metrics::MetricValues;
 
 use crate::http::{Body, Request, Server, Stopper};
 use crate::progress::complain;
@@ -27,7 +27,7 @@ struct State(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     /// Of schedulers that have ended.
-    past: Series,
+    past: MetricValues,
     /// The one that runs.
     live: Option<Live>,
 }

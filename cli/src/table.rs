@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn no_color_asks_for_none_unless_it_is_empty() {
+    fn non_empty_no_color_disables_colours() {
         use std::ffi::OsStr;
         assert!(wants_colour(None) && wants_colour(Some(OsStr::new(""))));
         assert!(!wants_colour(Some(OsStr::new("1"))) && !wants_colour(Some(OsStr::new("false"))));

@@ -17,7 +17,9 @@ use std::time::Instant;
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_cluster::EmbeddedCluster;
-use schedlab_cluster::api::{Api, Binding, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch};
+use schedlab_cluster::api::{
+    Api, Binding, ConditionPatch, ConditionStatus, NominatedNodeNamePatch, PodStatusPatch,
+};
 use serde_json::json;
 
 const PODS: u32 = 1_000_000;
@@ -115,7 +117,7 @@ fn round(batch: usize) -> Round {
         let patch = |&pod| PodStatusPatch {
             pod,
             condition: Some(condition.into()),
-            nomination: Nomination::Keep,
+            nomination: NominatedNodeNamePatch::Keep,
             phase: None,
         };
         let patches: Vec<_> = pods.iter().map(patch).collect();

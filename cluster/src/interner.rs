@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_that_nothing_has_is_forgotten_and_its_number_stands_for_no_other() {
+    fn unreferenced_string_is_dropped_and_its_number_not_reused() {
         let mut interner = Interner::default();
         let [used, held, gone] = ["used", "held", "gone"].map(|text| interner.intern(text));
         let pin = Arc::clone(interner.text(held));

@@ -26,5 +26,5 @@ pub mod runtime;
 pub mod selector;
 pub mod validate;
 
-pub use api::{Api, ApiError, Reason};
+pub use api::{Api, ApiError, StatusReason};
 pub use embedded::EmbeddedCluster;

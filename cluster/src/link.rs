@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_travel_together_and_those_sent_first_arrive_first() {
+    fn calls_overlap_on_the_link_and_arrive_in_order() {
         let settings = LinkSettings { latency: Latency::constant_ms(5), ..LinkSettings::default() };
         let mut link = Link::new(settings);
         link.send("a", 1, 0);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_limit_holds_calls_back_before_they_travel() {
+    fn rate_limit_delays_calls_before_their_latency() {
         let limit = Some(RateLimit { qps: 100.0, burst: 1 });
         let mut link = Link::new(LinkSettings { latency: Latency::constant_ms(5), limit, seed: 0 });
         link.send("a", 1, 0);

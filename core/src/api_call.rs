@@ -34,7 +34,9 @@ impl ApiCall {
     pub(crate) fn mark(&self, marks: &mut Marks) {
         match self {
             ApiCall::Bind { node, .. } => marks.node(*node),
-            ApiCall::PatchStatus(StatusPatch { nomination: Nomination::Node(node), .. }) => marks.node(*node),
+            ApiCall::PatchStatus(StatusPatch { nomination: NominatingInfo::Node(node), .. }) => {
+                marks.node(*node)
+            }
             ApiCall::PatchStatus(_) | ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. } => {}
         }
     }
@@ -55,9 +57,9 @@ impl ApiCall {
             }
             ApiCall::PatchStatus(patch) => {
                 let nomination = match patch.nomination {
-                    Nomination::Keep => String::new(),
-                    Nomination::Clear => " ~".to_owned(),
-                    Nomination::Node(node) => format!(" ~ {}", world.node_name(node)),
+                    NominatingInfo::Keep => String::new(),
+                    NominatingInfo::Clear => " ~".to_owned(),
+                    NominatingInfo::Node(node) => format!(" ~ {}", world.node_name(node)),
                 };
                 let condition = match &patch.condition {
                     None => String::new(),
@@ -72,7 +74,7 @@ impl ApiCall {
 
 /// What becomes of `status.nominatedNodeName`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nomination {
+pub enum NominatingInfo {
     /// It stays as it is. Upstream: `ModeNoop`.
     #[default]
     Keep,
@@ -90,7 +92,7 @@ pub struct StatusPatch {
     /// What becomes of condition `PodScheduled`; it stays when absent.
     pub condition: Option<ConditionChange>,
     /// What becomes of `nominatedNodeName`.
-    pub nomination: Nomination,
+    pub nomination: NominatingInfo,
 }
 
 /// What becomes of condition `PodScheduled`.

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_where_they_were_pushed() {
+    fn rows_are_read_at_their_pushed_index() {
         let mut list = Chunked::default();
         for row in 0..3 * CHUNK_ROWS + 1 {
             assert_eq!(list.len(), row);

@@ -16,7 +16,7 @@ use crate::input::{
     ContainerInput, ImageInput, Labels, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput,
     RequirementInput, TaintInput, TolerationInput,
 };
-use crate::naive::schedule::Profile;
+use crate::naive::schedule::NaiveProfile;
 use crate::naive::{NaiveCluster, NaiveNode};
 use crate::plugins::IN_TREE;
 use crate::quantity::Quantity;
@@ -281,8 +281,8 @@ pub fn bound_pod(rng: &mut Rng) -> PodInput {
 }
 
 /// A profile: the default one, or with other strategies, resources and percentages.
-pub fn profile(rng: &mut Rng) -> Profile {
-    let mut profile = Profile::default();
+pub fn profile(rng: &mut Rng) -> NaiveProfile {
+    let mut profile = NaiveProfile::default();
     if rng.chance(50) {
         return profile;
     }

@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserved_ids_are_the_empty_values() {
+    fn reserved_ids_are_the_empty_values() {
         let mut vocabulary = Vocabulary::default();
         assert_eq!(vocabulary.symbols.text(EMPTY), "");
         assert_eq!(vocabulary.taint_set(&[]), NO_TAINTS);

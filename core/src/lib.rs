@@ -20,7 +20,7 @@ pub mod known_gaps;
 pub mod mutants;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
-pub mod nominations;
+pub mod nominator;
 pub mod owners;
 #[cfg(feature = "planted")]
 pub mod planted;

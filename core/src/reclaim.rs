@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_one_template_that_come_and_go_are_rarely_looked_at() {
+    fn churn_of_one_template_rarely_triggers_reclaim() {
         let mut pressure = Pressure::default();
         let (mut looks, mut grown) = (0, 20_000);
         for _ in 0..10_000_000 {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn most_of_what_came_and_went_is_given_back_at_once() {
+    fn churn_of_distinct_specs_is_reclaimed_at_once() {
         let mut pressure = Pressure::default();
         let (mut live, mut grown) = (0, 40_000);
         for gone in 1..=20_000u64 {

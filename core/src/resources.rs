@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_names_are_scalar_resources() {
+    fn scalar_resource_name_cases() {
         let cases = [
             ("example.com/gpu", true),
             ("hugepages-2Mi", true),

@@ -5,30 +5,30 @@
 //! [`step`](Scheduler::step) and performs what [`Scheduler::take_calls`] hands out. The scheduler
 //! cannot tell wall clock from simulation.
 //!
-//! One file a concern: `objects` has the table of kinds, `event_handlers` takes in what the watch says, `attempt` is the scheduling cycle,
-//! `binding` the way from a chosen node to a bound pod, `failure` the way back to the queue,
-//! `nomination` what becomes of `nominatedNodeName`.
+//! One file a concern: `objects` has the table of kinds, `event_handlers` takes in what the watch says, `schedule_one` is the scheduling cycle,
+//! `binding_cycle` the way from a chosen node to a bound pod, `scheduling_failure` the way back to the queue,
+//! `nominated_node_name` what becomes of `nominatedNodeName`.
 
-mod attempt;
-mod binding;
+mod binding_cycle;
 mod conditions;
 mod counters;
-#[cfg(feature = "mutants")]
-mod defects;
 mod evaluation;
 mod event_handlers;
-mod evict;
-mod failure;
-mod gates;
+mod feature_gates;
 mod gauges;
-mod host;
-mod nomination;
+#[cfg(feature = "mutants")]
+mod mutant_state;
+mod nominated_node_name;
+mod nominated_node_name_versions;
 mod objects;
-mod own_nominations;
 mod pod_events;
-mod preempt;
-mod preempting;
+mod post_filter;
+mod preemption_executor;
+mod prepare_candidate;
+mod queue_plugins;
 mod reclaim;
+mod schedule_one;
+mod scheduling_failure;
 mod status;
 mod timing;
 
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::api_call::{ApiCall, ConditionReason, StatusPatch};
-use crate::binding::{Bindings, DispatchMode, Dispatcher, OutgoingCall};
+use crate::binding::{ApiDispatcher, BindingCycles, DispatchMode, OutgoingCall};
 use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Engine, EngineSettings};
 use crate::framework::extend::{Extender, Extenders, in_order};
@@ -50,11 +50,11 @@ use crate::input::PodInput;
 use crate::interner::Vocabulary;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::{Mutant, Mutants};
-use crate::nominations::TryNominated;
+use crate::nominator::TryNominated;
 use crate::plugins::volume_binding;
 use crate::queue::event::NodeState;
-use crate::queue::hints::HintTable;
-use crate::queue::interest::Interest;
+use crate::queue::events_of_interest::EventsOfInterest;
+use crate::queue::hints::QueueingHintMap;
 use crate::queue::order::QueueOrder;
 use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::reclaim::Pressure;
@@ -62,18 +62,18 @@ use crate::world::World;
 
 pub use counters::{AttemptCounts, Counters, Doubling};
 pub use evaluation::Evaluation;
-pub use gates::{FeatureGates, GateError};
+pub use feature_gates::{FeatureGateError, FeatureGates};
 pub use gauges::PendingCalls;
-pub use host::GateCounts;
-pub use objects::{KINDS, KindRow, NamedObject, ObjectEvent, ObjectInput, ObjectKey, ObjectKind};
+pub use objects::{KINDS, KindRow, NamedObject, ObjectEvent, ObjectInput, ObjectKind, ObjectRef};
 pub use pod_events::{EventLevel, PodEvent, PodEventNote, PodEventReason};
+pub use queue_plugins::PreEnqueueStatusCounts;
 pub use status::{PodCounts, Standing};
 pub use timing::{Span, Timed, label};
 
 use conditions::Conditions;
-use host::GateReport;
-use own_nominations::OwnNominations;
-use preempting::Preempting;
+use nominated_node_name_versions::NominatedNodeNameVersions;
+use preemption_executor::PreemptionExecutor;
+use queue_plugins::PreEnqueueReport;
 use timing::Timing;
 
 /// What the API says about a pod.
@@ -95,7 +95,7 @@ pub struct PodUpdate {
 
 /// What a step did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ScheduleOneOutcome {
     /// No pod is ready to be tried.
     Idle,
     /// A pod was placed and its binding is on the way.
@@ -115,7 +115,7 @@ pub enum Step {
         /// The pod.
         pod: PodId,
     },
-    /// The pod's nominated node does not fit: [`NominatedNodeMiss::Requeue`]. The pod is ready to
+    /// The pod's nominated node does not fit: [`NominatedNodeNameMiss::Requeue`]. The pod is ready to
     /// be tried again, without a nomination.
     NominatedMissed {
         /// The pod.
@@ -125,7 +125,7 @@ pub enum Step {
 
 /// What happens to a pod whose nominated node does not fit it (KEP-1923).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NominatedNodeMiss {
+pub enum NominatedNodeNameMiss {
     /// The other nodes are searched in the same cycle.
     #[default]
     FallThrough,
@@ -135,7 +135,7 @@ pub enum NominatedNodeMiss {
 
 /// When a pod on its way to a node says so in `nominatedNodeName`, with the gate of KEP-5278.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Announce {
+pub enum WriteNominatedNodeName {
     /// When Permit or PreBind will hold it up: the KEP's rule.
     #[default]
     WhenNeeded,
@@ -169,9 +169,9 @@ pub struct SchedulerSettings {
     /// Calls on their way at most, with `SchedulerAsyncAPICalls`.
     pub parallel_calls_max: usize,
     /// What happens when the nominated node does not fit.
-    pub nominated_node_miss: NominatedNodeMiss,
+    pub nominated_node_name_miss: NominatedNodeNameMiss,
     /// Who announces its node.
-    pub announce: Announce,
+    pub nominated_node_name: WriteNominatedNodeName,
     /// How plain pods are bound, with `SchedulerAsyncAPICalls`.
     pub plain_bindings: PlainBindings,
     /// Which events about pods are made.
@@ -191,8 +191,8 @@ impl Default for SchedulerSettings {
             max_backoff_ns: queue.backoff.max_ns,
             flush_after_ns: queue.flush_after_ns,
             parallel_calls_max: 1024,
-            nominated_node_miss: NominatedNodeMiss::default(),
-            announce: Announce::default(),
+            nominated_node_name_miss: NominatedNodeNameMiss::default(),
+            nominated_node_name: WriteNominatedNodeName::default(),
             plain_bindings: PlainBindings::default(),
             events: EventLevel::default(),
             known_gaps: KnownGaps::default(),
@@ -209,10 +209,10 @@ impl SchedulerSettings {
 
     /// What becomes of a pod's nominated node.
     fn try_nominated(&self) -> TryNominated {
-        match (self.gates.try_nominated_node_first, self.nominated_node_miss) {
+        match (self.gates.try_nominated_node_first, self.nominated_node_name_miss) {
             (false, _) => TryNominated::Never,
-            (true, NominatedNodeMiss::FallThrough) => TryNominated::First,
-            (true, NominatedNodeMiss::Requeue) => TryNominated::FirstOrMiss,
+            (true, NominatedNodeNameMiss::FallThrough) => TryNominated::First,
+            (true, NominatedNodeNameMiss::Requeue) => TryNominated::FirstOrMiss,
         }
     }
 }
@@ -221,8 +221,8 @@ impl SchedulerSettings {
 #[derive(Debug)]
 struct ProfileParts {
     profile: Profile,
-    hints: HintTable,
-    interest: Interest,
+    hints: QueueingHintMap,
+    interest: EventsOfInterest,
     /// The plugin that preempts.
     preemption: Option<PluginNumber>,
     /// Nothing happens between assuming and binding, but for pods with volumes, and nobody waits for
@@ -236,13 +236,13 @@ impl ProfileParts {
         let prepares_volumes_only =
             profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == volume_binding::NAME);
         let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
-        let mut hints = HintTable::of(&profile, gaps);
+        let mut hints = QueueingHintMap::of(&profile, gaps);
         if !extenders.is_empty() {
             hints = hints.with_extenders();
         }
         let preempts = |&&at: &&usize| profile.plugins()[at].preemption().is_some();
         let preemption = profile.at(ExtensionPoint::PostFilter).iter().find(preempts);
-        let preemption = preemption.map(|&at| host::plugin_number(at));
+        let preemption = preemption.map(|&at| queue_plugins::plugin_number(at));
         ProfileParts { interest: hints.interest(), preemption, hints, is_plain, profile }
     }
 
@@ -263,12 +263,12 @@ pub struct Scheduler {
     parts: Vec<ProfileParts>,
     engine: Engine,
     queue: SchedulingQueue,
-    bindings: Bindings,
-    dispatcher: Dispatcher,
-    preempting: Preempting,
-    own_nominations: OwnNominations,
+    binding_cycles: BindingCycles,
+    dispatcher: ApiDispatcher,
+    preemption_executor: PreemptionExecutor,
+    nominated_node_name_versions: NominatedNodeNameVersions,
     #[cfg(feature = "mutants")]
-    defects: defects::Defects,
+    mutant_state: mutant_state::MutantState,
     conditions: Conditions,
     /// By node id.
     nodes: Vec<Option<Arc<NodeState>>>,
@@ -278,8 +278,8 @@ pub struct Scheduler {
     profile_of_class: Vec<Option<Option<ProfileNumber>>>,
     /// What plugins asked for during a call.
     requests: Vec<Request>,
-    gate_reports: Vec<GateReport>,
-    gate_counts: GateCounts,
+    pre_enqueue_reports: Vec<PreEnqueueReport>,
+    pre_enqueue_status_counts: PreEnqueueStatusCounts,
     pod_events: Vec<PodEvent>,
     /// Every pod has a binding cycle, also one that nothing holds up.
     tracks_plain_pods: bool,
@@ -329,7 +329,7 @@ impl Scheduler {
         profiles: Vec<Profile>,
         engine: EngineSettings,
         settings: SchedulerSettings,
-    ) -> Result<Scheduler, GateError> {
+    ) -> Result<Scheduler, FeatureGateError> {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
         settings.gates.check()?;
         let mutants = settings.mutants;
@@ -352,19 +352,19 @@ impl Scheduler {
             parts,
             engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine })
                 .with_mutants(mutants),
-            bindings: Bindings::default(),
-            dispatcher: Dispatcher::new(mode).with_mutants(mutants),
+            binding_cycles: BindingCycles::default(),
+            dispatcher: ApiDispatcher::new(mode).with_mutants(mutants),
             #[cfg(feature = "mutants")]
-            defects: defects::Defects::default(),
-            preempting: Preempting::default(),
-            own_nominations: OwnNominations::default(),
+            mutant_state: mutant_state::MutantState::default(),
+            preemption_executor: PreemptionExecutor::default(),
+            nominated_node_name_versions: NominatedNodeNameVersions::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
             missed: FxHashMap::default(),
             profile_of_class: Vec::new(),
             requests: Vec::new(),
-            gate_reports: Vec::new(),
-            gate_counts: GateCounts::default(),
+            pre_enqueue_reports: Vec::new(),
+            pre_enqueue_status_counts: PreEnqueueStatusCounts::default(),
             pod_events: Vec::new(),
             tracks_plain_pods: tracks_plain_pods(&settings),
             counts: status::StageCounts::default(),
@@ -427,20 +427,20 @@ impl Scheduler {
 
     /// Binding cycles under way.
     #[must_use]
-    pub fn bindings(&self) -> &Bindings {
-        &self.bindings
+    pub fn binding_cycles(&self) -> &BindingCycles {
+        &self.binding_cycles
     }
 
     /// The calls and their counts.
     #[must_use]
-    pub fn dispatcher(&self) -> &Dispatcher {
+    pub fn dispatcher(&self) -> &ApiDispatcher {
         &self.dispatcher
     }
 
     /// What became of rejections before the queue, with `SchedulerPreEnqueuePodStatus`.
     #[must_use]
-    pub fn gate_counts(&self) -> GateCounts {
-        self.gate_counts
+    pub fn pre_enqueue_status_counts(&self) -> PreEnqueueStatusCounts {
+        self.pre_enqueue_status_counts
     }
 
     /// How it works.
@@ -469,7 +469,7 @@ impl Scheduler {
     /// When there is no profile, or a binding cycle is under way.
     pub fn set_profiles(&mut self, profiles: Vec<Profile>, now_ns: u64) {
         assert!(!profiles.is_empty(), "a scheduler needs a profile");
-        assert!(self.bindings.is_empty(), "profiles change between binding cycles");
+        assert!(self.binding_cycles.is_empty(), "profiles change between binding cycles");
         self.see(now_ns);
         self.world.vocabulary.stop_pinning();
         self.name_attempts();
@@ -502,8 +502,8 @@ impl Scheduler {
         self.see(now_ns);
         let now_ns = self.now_ns;
         self.with_queue(|queue, host| queue.tick(now_ns, host));
-        if !self.bindings.is_empty() {
-            self.end_waits();
+        if !self.binding_cycles.is_empty() {
+            self.end_expired_waits();
         }
         self.dispatcher.tick(now_ns);
         self.serve_requests();
@@ -512,8 +512,11 @@ impl Scheduler {
     /// When [`Scheduler::advance`] may next have something to do.
     #[must_use]
     pub fn next_wake_ns(&self) -> Option<u64> {
-        let waits =
-            [self.queue.next_tick_ns(), self.bindings.next_deadline_ns(), self.dispatcher.next_retry_ns()];
+        let waits = [
+            self.queue.next_tick_ns(),
+            self.binding_cycles.next_deadline_ns(),
+            self.dispatcher.next_retry_ns(),
+        ];
         waits.into_iter().flatten().min()
     }
 
@@ -535,19 +538,19 @@ impl Scheduler {
     #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.queue.has_ready() && !self.preempting.blocks()
+        self.queue.has_ready() && !self.preemption_executor.blocks()
     }
 
     /// The victims of a pod are being evicted beside the loop.
     #[must_use]
-    pub fn is_preempting(&self, pod: PodUid) -> bool {
-        self.preempting.holds_back(pod, &self.world)
+    pub fn is_pod_running_preemption(&self, pod: PodUid) -> bool {
+        self.preemption_executor.is_pod_running_preemption(pod, &self.world)
     }
 
     /// Pods whose victims are being evicted beside the loop.
     #[must_use]
     pub fn preempting_count(&self) -> usize {
-        self.preempting.len()
+        self.preemption_executor.len()
     }
 
     /// Nothing more happens until the cluster changes: no pod is ready or will be after a wait, no
@@ -560,7 +563,7 @@ impl Scheduler {
             (counts.backoff > 0 || counts.error_backoff > 0) && self.world.nodes().node_count() > 0;
         !self.queue.has_ready()
             && !waits_for_time
-            && self.bindings.is_empty()
+            && self.binding_cycles.is_empty()
             && self.dispatcher.is_empty()
             && self.dispatcher.outgoing_count() == 0
     }
@@ -594,8 +597,9 @@ impl Scheduler {
 }
 
 fn tracks_plain_pods(settings: &SchedulerSettings) -> bool {
-    let SchedulerSettings { gates, announce, plain_bindings, .. } = settings;
-    let announces_all = gates.nominated_node_name_for_expectation && *announce == Announce::Always;
+    let SchedulerSettings { gates, nominated_node_name, plain_bindings, .. } = settings;
+    let announces_all =
+        gates.nominated_node_name_for_expectation && *nominated_node_name == WriteNominatedNodeName::Always;
     announces_all || (gates.scheduler_async_api_calls && *plain_bindings == PlainBindings::Queued)
 }
 
@@ -605,7 +609,7 @@ fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> Schedulin
     let order = sort.map_or(QueueOrder::PrioritySort, |&at| QueueOrder::of(&profile.plugins()[at]));
     let queue = QueueSettings {
         order,
-        backoff: crate::queue::backoff::BackoffSettings {
+        backoff: crate::queue::backoff_queue::BackoffSettings {
             initial_ns: settings.initial_backoff_ns,
             max_ns: settings.max_backoff_ns,
             pops_early: settings.gates.scheduler_pop_from_backoff_q,
@@ -617,19 +621,17 @@ fn make_queue(settings: &SchedulerSettings, parts: &[ProfileParts]) -> Schedulin
 }
 
 #[cfg(test)]
-mod binding_tests;
+mod async_preemption_tests;
 #[cfg(test)]
-mod domain_tests;
+mod binding_tests;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]
-mod nominated_tests;
+mod nominated_node_name_tests;
 #[cfg(test)]
-mod own_nomination_tests;
+mod nominated_node_tests;
 #[cfg(test)]
 mod post_filter_tests;
-#[cfg(test)]
-mod preempt_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]
@@ -638,3 +640,5 @@ mod reclaim_tests;
 mod superseded_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod topology_domain_tests;

@@ -205,7 +205,7 @@ impl Twin {
     }
 
     /// Nominates a waiting pod to a node, present or not.
-    pub(crate) fn nominate(&mut self, pod: &Arc<PodInput>, node: &str) {
+    pub(crate) fn add_nominated_pod(&mut self, pod: &Arc<PodInput>, node: &str) {
         let mut pod = NaivePod::from(pod.as_ref().clone());
         pod.meta.name = waiting_name(PodUid(self.uids + 1));
         self.nominate_as(pod, node);
@@ -215,16 +215,16 @@ impl Twin {
         let class = self.world.compile(&Arc::new(pod.input.clone()));
         let node_id = self.world.node_id(node);
         self.uids += 1;
-        self.world.nominate(PodUid(self.uids), class, node_id);
+        self.world.add_nominated_pod(PodUid(self.uids), class, node_id);
         pod.meta.uid = self.uids.to_string();
         pod.meta.nominated_node_name = Some(node.to_owned());
         self.cluster.nominated.push(pod);
     }
 
     /// Takes a nomination back.
-    pub(crate) fn clear_nomination(&mut self, at: usize) {
+    pub(crate) fn delete_nominated_pod_if_exists(&mut self, at: usize) {
         let pod = self.cluster.nominated.remove(at);
-        self.world.clear_nomination(nominated_uid(&pod));
+        self.world.delete_nominated_pod_if_exists(nominated_uid(&pod));
     }
 
     /// A nominated pod that is to be decided for.

@@ -13,7 +13,7 @@ use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::mutants::Mutants;
-use crate::nominations::{Nomination, Nominations};
+use crate::nominator::{NominatedPod, Nominator};
 use crate::owners::Owners;
 use crate::pods::PodTable;
 use crate::reclaim::Marks;
@@ -34,7 +34,7 @@ pub struct World {
     pods: PodTable,
     namespaces: Namespaces,
     topology: Topology,
-    nominations: Nominations,
+    nominator: Nominator,
     owners: Owners,
     budgets: Budgets,
     mutants: Mutants,
@@ -138,32 +138,32 @@ impl World {
     /// Gives the world a defect.
     pub(crate) fn set_mutants(&mut self, mutants: Mutants) {
         self.mutants = mutants;
-        self.nominations.set_mutants(mutants);
+        self.nominator.set_mutants(mutants);
     }
 
     /// Pods nominated to nodes.
     #[inline]
     #[must_use]
-    pub fn nominations(&self) -> &Nominations {
-        &self.nominations
+    pub fn nominator(&self) -> &Nominator {
+        &self.nominator
     }
 
     /// Nominates a pod to a node, which need not exist.
-    pub fn nominate(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
+    pub fn add_nominated_pod(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
         let priority = self.classes.get(class).priority;
-        self.nominations.insert(node, Nomination { pod, class, priority });
+        self.nominator.add_nominated_pod(node, NominatedPod { pod, class, priority });
     }
 
     /// Nominates a pod that another scheduler takes. It holds room against lower priorities only: two
     /// schedulers that preempt on the same node at the same time would wait for each other for ever.
-    pub fn nominate_foreign(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
+    pub fn add_foreign_nominated_pod(&mut self, pod: PodUid, class: ClassId, node: NodeId) {
         let priority = self.classes.get(class).priority.saturating_sub(1);
-        self.nominations.insert(node, Nomination { pod, class, priority });
+        self.nominator.add_nominated_pod(node, NominatedPod { pod, class, priority });
     }
 
     /// Takes a pod's nomination back. Returns the node it was nominated to.
-    pub fn clear_nomination(&mut self, pod: PodUid) -> Option<NodeId> {
-        self.nominations.remove(pod)
+    pub fn delete_nominated_pod_if_exists(&mut self, pod: PodUid) -> Option<NodeId> {
+        self.nominator.delete_nominated_pod_if_exists(pod)
     }
 
     /// The nodes.
@@ -260,7 +260,7 @@ impl World {
     pub(crate) fn mark(&mut self, marks: &mut Marks) {
         assert_eq!(self.supposed(), 0, "suppositions are left");
         self.pods.mark(marks);
-        self.nominations.mark(marks);
+        self.nominator.mark(marks);
         self.volumes_of_pods.values().for_each(|decision| decision.mark(marks));
         self.nodes.mark(marks);
         for (&name, &labels) in &self.namespaces {
@@ -278,7 +278,7 @@ impl World {
         let nodes = self.nodes.sweep(&mut marks);
         self.pods.cut_nodes(nodes);
         self.storage.sweep(&marks, nodes);
-        self.nominations.shrink();
+        self.nominator.shrink();
         self.namespaces.shrink_to(2 * self.namespaces.len());
         self.vocabulary.sweep(&mut marks);
         self.classes.sweep(&marks, &mut self.vocabulary);

@@ -15,12 +15,12 @@ use schedlab_core::input::{
 };
 use schedlab_core::quantity::Quantity;
 use schedlab_core::queue::event::ASSIGNED_POD_DELETE;
-use schedlab_core::queue::interest::Interest;
+use schedlab_core::queue::events_of_interest::EventsOfInterest;
 use schedlab_core::queue::{
-    Event, PluginNumber, PluginSet, ProfileNumber, QueueHost, QueueSettings, QueuedPod, SchedulingQueue,
-    Scope,
+    Event, PluginNumber, PluginNumberSet, PreCheck, ProfileNumber, QueuePlugins, QueueSettings, QueuedPod,
+    SchedulingQueue,
 };
-use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
 
 thread_local! {
     /// Of this thread only: the test harness has threads of its own.
@@ -190,15 +190,15 @@ fn warm_scheduler(class_cache: ClassCache, pod: PodInput, percentage: i32) -> Sc
 
 fn run(scheduler: &mut Scheduler, calls: &mut Vec<OutgoingCall>, cycles: u64) {
     for _ in 0..cycles {
-        let step = scheduler.step(&mut NoProbe);
-        assert!(matches!(step, Step::Assumed { .. }));
+        let step = scheduler.schedule_one(&mut NoProbe);
+        assert!(matches!(step, ScheduleOneOutcome::Assumed { .. }));
         scheduler.take_calls(calls);
         calls.clear();
     }
 }
 
 #[test]
-fn a_warm_cycle_does_not_allocate() {
+fn warm_scheduling_cycle_does_not_allocate() {
     let cases = [
         ("plain pods", plain_pod(), 0),
         ("plain pods, all nodes looked at", plain_pod(), 100),
@@ -230,12 +230,12 @@ fn a_warm_cycle_does_not_allocate() {
 /// Lets everybody in.
 struct Open;
 
-impl QueueHost for Open {
-    fn pre_enqueue(&mut self, _: &QueuedPod, _: Option<PluginNumber>) -> Option<PluginNumber> {
+impl QueuePlugins for Open {
+    fn run_pre_enqueue_plugins(&mut self, _: &QueuedPod, _: Option<PluginNumber>) -> Option<PluginNumber> {
         None
     }
 
-    fn hint(&mut self, _: PluginNumber, _: &QueuedPod, _: &Event) -> bool {
+    fn queueing_hint(&mut self, _: PluginNumber, _: &QueuedPod, _: &Event) -> bool {
         true
     }
 }
@@ -253,20 +253,25 @@ fn through_the_queue(queue: &mut SchedulingQueue, round: u64) {
         };
         queue.add(pod, now_ns, &mut Open);
     }
-    let rejected = (PluginSet::one(PluginNumber(0)), PluginSet::NONE);
+    let rejected = (PluginNumberSet::one(PluginNumber(0)), PluginNumberSet::NONE);
     for _ in 0..10_000 {
         let pod = queue.pop().expect("as many as were added");
-        queue.reject(pod, rejected, now_ns, &mut Open);
+        queue.add_unschedulable_pod_if_not_present(pod, rejected, now_ns, &mut Open);
     }
-    queue.on_event(&Event::bare(ASSIGNED_POD_DELETE), Scope::Everyone, now_ns, &mut Open);
+    queue.move_all_to_active_or_backoff_queue(
+        &Event::bare(ASSIGNED_POD_DELETE),
+        PreCheck::Everyone,
+        now_ns,
+        &mut Open,
+    );
     while let Some(pod) = queue.pop() {
         queue.done(pod);
     }
 }
 
 #[test]
-fn a_warm_queue_does_not_allocate() {
-    let mut interest = Interest::default();
+fn warm_scheduling_queue_does_not_allocate() {
+    let mut interest = EventsOfInterest::default();
     interest.register(PluginNumber(0), ASSIGNED_POD_DELETE);
     let mut queue = SchedulingQueue::new(QueueSettings::default(), vec![interest]);
     (0..3).for_each(|round| through_the_queue(&mut queue, round));

@@ -22,8 +22,8 @@ use schedlab_core::class::PodClass;
 use schedlab_core::framework::args::{ArgValue, PluginArgs};
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::points::{
-    Action, Change, ClusterEvent, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef,
-    PostBindPlugin, QueueingHint, Refusal, RegisteredEvent, ReservePlugin,
+    ActionType, ClusterEvent, EnqueueExtensions, EventResource, Handle, ObjectChange, Permit, PermitPlugin,
+    PodRef, PostBindPlugin, QueueingHint, RegisteredEvent, ReservePlugin, Status,
 };
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::ids::{NodeId, PodUid};
@@ -125,7 +125,7 @@ impl Plugin for Gang {
 }
 
 impl ReservePlugin for Gang {
-    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Refusal> {
+    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Status> {
         if let Some((key, _)) = membership(pod.class) {
             self.groups().entry(key).or_default().reserved.insert(pod.uid);
         }
@@ -153,7 +153,7 @@ impl PermitPlugin for Gang {
     fn permit(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Permit {
         let Some((key, size)) = membership(pod.class) else { return Permit::Approve };
         let Some(size) = size.parse::<usize>().ok().filter(|&size| 0 < size) else {
-            return Permit::Deny(Refusal::error(&format!(
+            return Permit::Deny(Status::error(&format!(
                 "label {SIZE_LABEL} is {size:?}; write how many pods gang {} needs",
                 key.1
             )));
@@ -187,10 +187,13 @@ impl EnqueueExtensions for Gang {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
         vec![
             // A member that was missing comes.
-            RegisteredEvent::hinted(EventResource::UnscheduledPod, Action::ADD),
+            RegisteredEvent::hinted(EventResource::UnscheduledPod, ActionType::ADD),
             // Room for the members that did not fit.
-            RegisteredEvent::always(EventResource::AssignedPod, Action::DELETE),
-            RegisteredEvent::always(EventResource::Node, Action::ADD | Action::UPDATE_NODE_ALLOCATABLE),
+            RegisteredEvent::always(EventResource::AssignedPod, ActionType::DELETE),
+            RegisteredEvent::always(
+                EventResource::Node,
+                ActionType::ADD | ActionType::UPDATE_NODE_ALLOCATABLE,
+            ),
         ]
     }
 
@@ -199,9 +202,9 @@ impl EnqueueExtensions for Gang {
         _: &World,
         pod: PodRef<'_>,
         _: ClusterEvent,
-        change: &Change<'_>,
+        change: &ObjectChange<'_>,
     ) -> QueueingHint {
-        let Change::Pod { new: Some(other), .. } = change else { return QueueingHint::Queue };
+        let ObjectChange::Pod { new: Some(other), .. } = change else { return QueueingHint::Queue };
         let key = |class| membership(class).map(|(key, _)| key);
         if key(other) == key(pod.class) { QueueingHint::Queue } else { QueueingHint::Skip }
     }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_is_never_negative_and_orders_nodes_as_promised() {
+    fn fragmentation_penalty_is_never_negative_and_orders_nodes_as_documented() {
         let plugin = GpuFragmentation::new(ResourceKind::Cpu, vec![1, 2, 4]);
         for free in 0..20 {
             for wanted in 0..=free {

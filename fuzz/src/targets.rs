@@ -14,7 +14,7 @@ use schedlab_core::world::World;
 use schedlab_perf_dash::history::{self, Record};
 use schedlab_perf_dash::render_html;
 use schedlab_replay::{parse_trace, replay};
-use schedlab_workloads::explain::{Setup, Subject, parse_manifests};
+use schedlab_workloads::explain::{ExplainSetup, Subject, parse_manifests};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::labels::LabelFilter;
 use schedlab_workloads::resolve::{Selection, Suite};
@@ -133,8 +133,12 @@ fn dump(bytes: &[u8]) -> bool {
         _ => None,
     });
     let registry = lab_plugins::registry();
-    let setup =
-        Setup { source: "dump.yaml", gates: FeatureGates::default(), config: None, registry: &registry };
+    let setup = ExplainSetup {
+        source: "dump.yaml",
+        gates: FeatureGates::default(),
+        config: None,
+        registry: &registry,
+    };
     let Some(Ok(mut subject)) = wanted.map(|wanted| Subject::from_manifests(manifests, &wanted, &setup))
     else {
         return false;

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use schedlab_perf_dash::compare::{Comparison, Metric, Pairing, Row};
+use schedlab_perf_dash::compare::{ComparedMetric, Comparison, Pairing, Row};
 use schedlab_perf_dash::stats::{Fence, ROUND, abba_order};
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::ResolvedWorkload;
-use schedlab_workloads::results::{Stage, Status, WorkloadResult};
+use schedlab_workloads::results::{RunStatus, Stage, WorkloadResult};
 
 use crate::LabError;
 use crate::gate::run_json_unless;
@@ -203,7 +203,7 @@ impl Samples {
         if let Some(latency) = result.latency_us.get(&Stage::EndToEnd) {
             self.end_to_end_p99_us.push(latency.p99);
         }
-        if result.status != Status::Completed {
+        if result.status != RunStatus::Completed {
             self.trouble = result.message.clone();
         }
     }
@@ -213,7 +213,7 @@ fn rows_of(workload: &str, base: &Samples, head: &Samples, fence: Fence, seed: u
     let row = |metric, base: &[f64], head: &[f64]| {
         Row::from_samples(workload, metric, (base, head), Pairing::Rounds, fence, seed)
     };
-    let mut throughput = row(Metric::throughput(), &base.throughput, &head.throughput);
+    let mut throughput = row(ComparedMetric::throughput(), &base.throughput, &head.throughput);
     let (mut counts, trouble) =
         (base.scheduled.iter().chain(&head.scheduled), base.trouble.as_ref().or(head.trouble.as_ref()));
     let first = counts.next().copied();
@@ -232,7 +232,7 @@ fn rows_of(workload: &str, base: &Samples, head: &Samples, fence: Fence, seed: u
     ];
     for (name, base, head) in latencies {
         if !base.is_empty() && !head.is_empty() {
-            rows.push(row(Metric::cost(name, "µs"), base, head).shown());
+            rows.push(row(ComparedMetric::cost(name, "µs"), base, head).shown());
         }
     }
     rows

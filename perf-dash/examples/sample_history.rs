@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use schedlab_core::cycle::select::Draws;
 use schedlab_perf_dash::history::{
-    HistoryError, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source, append,
+    HistoryError, Point, ProfileSummary, Record, RecordSource, SCHEMA, Settings, Share, append,
 };
 use schedlab_workloads::results::{
-    LatencySummary, Machine, Memory, Pods, SloLine, Stage, Status, Throughput,
+    LatencySummary, Machine, Memory, Pods, RunStatus, SloLine, Stage, Throughput,
 };
 
 fn main() -> Result<(), HistoryError> {
@@ -49,7 +49,7 @@ fn record(at: usize, levels: &[f64], draws: &mut Draws) -> Record {
     Record {
         schema: SCHEMA.to_owned(),
         id: String::new(),
-        source: if is_import { Source::PerfDash } else { Source::Schedlab },
+        source: if is_import { RecordSource::PerfDash } else { RecordSource::Schedlab },
         label: Some("made up".to_owned()),
         // Ten runs of each revision, so that the history has noise to judge by.
         revision: Some(if is_import {
@@ -144,7 +144,7 @@ fn point(number: usize, level: f64, is_import: bool, draws: &mut Draws) -> Point
         ),
         suite: "quick".to_owned(),
         collector: None,
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         feature_gates: (!is_import).then(BTreeMap::new),
         content: None,

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use schedlab_perf_dash::write_html;
 use schedlab_workloads::results::{
     Attempts, Bucket, Estimate, Figure, FigureMetric, FigureRow, FigureValue, LatencySummary, Machine,
-    Memory, MetricSelector, Pods, Repeats, ResultError, RunResult, RunTotal, SCHEMA, Sample, Skipped, Stage,
-    Status, Threshold, Throughput, Windows, WorkloadResult, slo, workload_items, write_result_json,
+    Memory, MetricSelector, Pods, Repeats, ResultError, RunResult, RunStatus, RunTotal, SCHEMA, Sample,
+    Skipped, Stage, Threshold, Throughput, Windows, WorkloadResult, slo, workload_items, write_result_json,
 };
 
 fn main() -> Result<(), ResultError> {
@@ -142,7 +142,7 @@ fn slow() -> WorkloadResult {
 fn stuck() -> WorkloadResult {
     let sketch = Sketch { nodes: 1000, pods: 3100, rate: 140_000.0, windows: 9, wobble: 0.2 };
     let mut workload = sketch.workload("Unschedulable/1kNodes_4kPods", "misc");
-    workload.status = Status::Stuck;
+    workload.status = RunStatus::Stuck;
     workload.message = Some(
         "op 4 (barrier): 900 of 4,000 pods are unschedulable and no event can wake them: \
          Insufficient cpu on 1,000 nodes (NodeResourcesFit); add nodes or lower `measurePods`"
@@ -156,7 +156,7 @@ fn stuck() -> WorkloadResult {
 fn cut_short() -> WorkloadResult {
     let sketch = Sketch { nodes: 500, pods: 180, rate: 18_000.0, windows: 0, wobble: 0.0 };
     let mut workload = sketch.workload("PreemptionAsync/500Nodes <short & \"quoted\">", "default_preemption");
-    workload.status = Status::Partial;
+    workload.status = RunStatus::Partial;
     workload.message = Some("interrupted during op 2 (createPods)".to_owned());
     workload.latency_us.retain(|stage, _| *stage < Stage::AttemptScheduled);
     finish(&mut workload, 570.0);
@@ -189,7 +189,7 @@ impl Sketch {
             labels: vec!["performance".to_owned(), "short".to_owned()],
             feature_gates: gates(&[("SchedulerAsyncAPICalls", true)]),
             gates_without_effect: Vec::new(),
-            status: Status::Completed,
+            status: RunStatus::Completed,
             message: None,
             nodes: self.nodes,
             pods: Pods { created: self.pods, scheduled: self.pods, unschedulable: 0 },

@@ -12,7 +12,9 @@
 
 use std::collections::BTreeSet;
 
-use schedlab_workloads::results::{Change, Changes, Compared, ComparedFigure, EarlierRun, Estimate, Status};
+use schedlab_workloads::results::{
+    Change, Changes, Compared, ComparedFigure, EarlierRun, Estimate, RunStatus,
+};
 
 use crate::history::{Comparable, Point, Record, workloads};
 use crate::stats::{Fence, FenceSource, Interval, SAMPLES_MIN, Verdict, median, ratio_of_medians};
@@ -104,11 +106,11 @@ fn earlier<'a>(records: &'a [Record], (head, point): Part<'a>) -> impl Iterator<
 }
 
 fn since_last(records: &[Record], fences: &Fences<'_>, head: Part<'_>) -> Change {
-    if head.1.status != Status::Completed {
+    if head.1.status != RunStatus::Completed {
         return not_comparable("this run did not complete");
     }
     let key = Comparable::of(head.0, head.1);
-    let completed = |part: &Part<'_>| part.1.status == Status::Completed;
+    let completed = |part: &Part<'_>| part.1.status == RunStatus::Completed;
     let mut same = earlier(records, head).filter(completed);
     if let Some(base) = same.find(|base| Comparable::of(base.0, base.1) == key) {
         return compare_parts(base, head, fences.of(&key, head.1));
@@ -124,7 +126,7 @@ fn since_last(records: &[Record], fences: &Fences<'_>, head: Part<'_>) -> Change
 }
 
 fn against_baseline(records: &[Record], fences: &Fences<'_>, head: Part<'_>, name: &str) -> Change {
-    if head.1.status != Status::Completed {
+    if head.1.status != RunStatus::Completed {
         return not_comparable("this run did not complete");
     }
     let key = Comparable::of(head.0, head.1);
@@ -133,7 +135,7 @@ fn against_baseline(records: &[Record], fences: &Fences<'_>, head: Part<'_>, nam
         return not_comparable(&format!("{name} has no such workload"));
     };
     let base_key = Comparable::of(base.0, base.1);
-    if base.1.status != Status::Completed {
+    if base.1.status != RunStatus::Completed {
         not_comparable(&format!("it did not complete in {name}"))
     } else if key == base_key || key.is_same_work_elsewhere(&base_key) {
         compare_parts(base, head, fences.of(&key, head.1))
@@ -434,7 +436,7 @@ mod tests {
     #[test]
     fn incomplete_runs_are_neither_judged_nor_held_against() {
         let mut stuck = record(5, 700.0, 1.0);
-        stuck.points[0].status = Status::Stuck;
+        stuck.points[0].status = RunStatus::Stuck;
         let head = record(9, 1000.0, 1.0);
         let found = compared(last(&[record(1, 1000.0, 1.0), stuck.clone()], &head));
         assert_eq!(found.against.started_at, "2026-11-15T12:01:00Z");

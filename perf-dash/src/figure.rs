@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_of_nothing_has_a_difference_and_no_ratio() {
+    fn zero_base_has_a_difference_and_no_ratio() {
         let value = value(Some(&vec![0.0, 0.0]), &[1.0, 1.0], 1);
         assert_eq!(value.extra.map(|extra| extra.value), Some(1.0));
         assert_eq!(value.ratio, None);

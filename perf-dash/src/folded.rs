@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn folded_stacks_round_trip() {
         let text = "main;filter 3\nmain;score; 4\nmain 5";
         let all = stacks(text);
         assert_eq!(parse(&lines(&all).join("\n")).unwrap(), all);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_named() {
+    fn malformed_line_is_named() {
         let refused = |text| parse(text).unwrap_err().to_string();
         assert!(refused("a;b 1\n\nnonsense").contains("line 3"), "{}", refused("a;b 1\n\nnonsense"));
         assert!(refused("a;b x").contains("\"a;b x\""));

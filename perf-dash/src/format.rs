@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controller_is_told_in_one_line() {
+    fn controller_report_is_one_line() {
         let mut result = ControllerResult::default();
         assert_eq!(controller(&result), "nothing to do");
         result.counters = [("pods_checked".to_owned(), 30_000), ("failed".to_owned(), 0)].into();

@@ -7,11 +7,11 @@
 
 use std::fmt::Write as _;
 
-use schedlab_workloads::metrics::{Covers, Key, Kind, Metric, Series, Spread, Value};
+use schedlab_workloads::metrics::{Covers, Key, Kind, Metric, MetricSpread, MetricValues, Value};
 
 /// The text for a reading.
 #[must_use]
-pub fn prometheus_text(series: &Series) -> String {
+pub fn prometheus_text(series: &MetricValues) -> String {
     let mut page = Page::default();
     for (key, value) in series.iter() {
         match value {
@@ -56,7 +56,7 @@ impl Page {
         let _ = writeln!(self.text, "{name}{} {value}", braced(labels));
     }
 
-    fn spread(&mut self, key: &Key, spread: &Spread) {
+    fn spread(&mut self, key: &Key, spread: &MetricSpread) {
         let Kind::Histogram(buckets) = key.metric.kind else { return };
         let (name, labels) = (key.metric.name, labels_of(key));
         let comma = if labels.is_empty() { "" } else { "," };
@@ -113,22 +113,22 @@ mod tests {
 
     use super::*;
 
-    fn durations() -> Spread {
-        Spread::of_durations([(50_000, 4), (150_000, 3), (900_000, 2), (5_000_000_000, 1)])
+    fn durations() -> MetricSpread {
+        MetricSpread::of_durations([(50_000, 4), (150_000, 3), (900_000, 2), (5_000_000_000, 1)])
     }
 
-    fn measured() -> Series {
-        let mut series = Series::default();
+    fn measured() -> MetricValues {
+        let mut series = MetricValues::default();
         series.spread(&ALGORITHM_DURATION, &[], durations());
         series.spread(&SLI_DURATION, &["1"], durations());
         series.spread(&SLI_DURATION, &["15+"], durations());
         series.spread(&POINT_DURATION, &["Filter", "Success", "default-scheduler"], durations());
         series.spread(&PLUGIN_DURATION, &["NodeResourcesFit", "Filter", "Success"], durations());
-        series.spread(&ATTEMPT_DURATION, &["error", "never"], Spread::of_durations([]));
+        series.spread(&ATTEMPT_DURATION, &["error", "never"], MetricSpread::of_durations([]));
         series.count(&SCHEDULE_ATTEMPTS, &["scheduled", "default-scheduler"], 1000);
         series.count(&SCHEDULE_ATTEMPTS, &["scheduled", "a \"quoted\"\nback\\slash"], 10);
         series.level(&PENDING_PODS, &["backoff"], 7);
-        let victims = Spread::Bucketed { counts: vec![0, 0, 1, 0, 0, 0, 0, 0], sum: 3 };
+        let victims = MetricSpread::Bucketed { counts: vec![0, 0, 1, 0, 0, 0, 0, 0], sum: 3 };
         series.spread(&PREEMPTION_VICTIMS, &[], victims);
         series
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schedlab_core::cycle::engine::Decision;
 use schedlab_core::cycle::explain::{Explanation, NodeExplanation, Rejection};
-use schedlab_core::cycle::plan::Scope;
+use schedlab_core::cycle::plan::FilterScope;
 use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::framework::status::Reason;
@@ -14,7 +14,7 @@ use schedlab_core::plugins::volume_binding::decide_volumes;
 use schedlab_core::world::World;
 
 use super::document::{NodeRecord, PreemptionRecord, RejectionRecord, ScheduleRecord};
-use super::report::{Difference, TraceReport, What};
+use super::report::{DifferenceKind, TraceDifference, TraceReport};
 
 /// What an absent value is shown as.
 const NOTHING: &str = "nothing";
@@ -34,9 +34,9 @@ impl Comparison<'_> {
     pub(super) fn explanation(&mut self, ours: &Explanation) {
         self.pre_filter(&ours.plan.scope);
         let Some(nodes) = &self.record.nodes else { return };
-        self.skipped(What::SkipFilter, &self.record.skip_filter, &ours.plan.skipped_filters);
+        self.skipped(DifferenceKind::SkipFilter, &self.record.skip_filter, &ours.plan.skipped_filters);
         if nodes.iter().any(|node| node.feasible) {
-            self.skipped(What::SkipScore, &self.record.skip_score, &ours.plan.skipped_scores);
+            self.skipped(DifferenceKind::SkipScore, &self.record.skip_score, &ours.plan.skipped_scores);
         }
         if self.node_list(nodes) && ours.nodes.len() == nodes.len() {
             for (recorded, ours) in nodes.iter().zip(&ours.nodes) {
@@ -44,8 +44,8 @@ impl Comparison<'_> {
             }
         }
         if !self.record.via_nominated {
-            self.chosen(What::Chosen, ours.chosen);
-            self.ties(What::Ties, ours.ties);
+            self.chosen(DifferenceKind::Chosen, ours.chosen);
+            self.ties(DifferenceKind::Ties, ours.ties);
         }
     }
 
@@ -59,16 +59,16 @@ impl Comparison<'_> {
         let recorded_feasible = recorded_nodes.iter().filter(|node| node.feasible).count();
         let via_nominated = matches!(ours, Decision::Chosen(choice) if choice.via_nominated);
         self.check(
-            || What::ViaNominated,
+            || DifferenceKind::ViaNominated,
             self.record.via_nominated == via_nominated,
             || (self.record.via_nominated.to_string(), via_nominated.to_string()),
         );
-        self.chosen(What::EngineChosen, row);
+        self.chosen(DifferenceKind::EngineChosen, row);
         // The other nodes are not looked at when the nominated one fits.
         if !via_nominated {
-            self.ties(What::EngineTies, ties);
+            self.ties(DifferenceKind::EngineTies, ties);
             self.check(
-                || What::EngineFeasible,
+                || DifferenceKind::EngineFeasible,
                 recorded_feasible == feasible,
                 || (recorded_feasible.to_string(), feasible.to_string()),
             );
@@ -106,14 +106,22 @@ impl Comparison<'_> {
             let bound = record.bound.iter().map(|it| bound(&it.pvc, &it.pv));
             bound.chain(record.provisioned.iter().map(|claim| format!("{claim} provisioned"))).collect()
         });
-        self.check(|| What::Volumes, same_set(&recorded, &ours), || (show_list(&recorded), show_list(&ours)));
+        self.check(
+            || DifferenceKind::Volumes,
+            same_set(&recorded, &ours),
+            || (show_list(&recorded), show_list(&ours)),
+        );
     }
 
     /// Compares what preemption finds out and would do.
     pub(super) fn preemption(&mut self, ours: &PreemptionRecord) {
         let Some(recorded) = &self.record.preemption else { return };
         let mut part = |field: &'static str, recorded: String, ours: String| {
-            self.check(|| What::Preemption { field }, recorded == ours, || (recorded.clone(), ours.clone()));
+            self.check(
+                || DifferenceKind::Preemption { field },
+                recorded == ours,
+                || (recorded.clone(), ours.clone()),
+            );
         };
         let eligibility =
             |it: &PreemptionRecord| format!("{} {}", it.eligible, it.reason.as_deref().unwrap_or_default());
@@ -128,15 +136,15 @@ impl Comparison<'_> {
         part("applied.nominationsCleared", cleared(recorded), cleared(ours));
     }
 
-    fn pre_filter(&mut self, scope: &Scope) {
+    fn pre_filter(&mut self, scope: &FilterScope) {
         let recorded = &self.record.pre_filter;
         let rejected = match scope {
-            Scope::Rejected { plugin, code, reason, .. } => Some(RejectionRecord {
+            FilterScope::Rejected { plugin, code, reason, .. } => Some(RejectionRecord {
                 plugin: plugin.map(str::to_owned),
                 code: code.name().to_owned(),
                 reasons: self.texts(std::slice::from_ref(reason)),
             }),
-            Scope::All | Scope::Rows { .. } => None,
+            FilterScope::All | FilterScope::Rows { .. } => None,
         };
         let equal = match (&recorded.rejected, &rejected) {
             (None, None) => true,
@@ -144,20 +152,20 @@ impl Comparison<'_> {
             _ => false,
         };
         self.check(
-            || What::PreFilterRejected,
+            || DifferenceKind::PreFilterRejected,
             equal,
             || (show_optional(recorded.rejected.as_ref()), show_optional(rejected.as_ref())),
         );
         let (names, named_by): (Option<Vec<String>>, &[&str]) = match scope {
-            Scope::Rows { names, plugins, .. } => {
+            FilterScope::Rows { names, plugins, .. } => {
                 let symbols = &self.world.vocabulary.symbols;
                 (Some(names.iter().map(|&name| symbols.text(name).to_owned()).collect()), plugins)
             }
-            Scope::Rejected { named_by, .. } => (None, named_by),
-            Scope::All => (None, &[]),
+            FilterScope::Rejected { named_by, .. } => (None, named_by),
+            FilterScope::All => (None, &[]),
         };
         self.check(
-            || What::PreFilterNodes,
+            || DifferenceKind::PreFilterNodes,
             recorded.nodes == names,
             || {
                 let show =
@@ -166,14 +174,14 @@ impl Comparison<'_> {
             },
         );
         self.check(
-            || What::PreFilterNodesBy,
+            || DifferenceKind::PreFilterNodesBy,
             recorded.nodes_by == named_by,
             || (show_list(&recorded.nodes_by), show_list(named_by)),
         );
     }
 
     /// Compares a list of skipped plugins, over those that the profile has.
-    fn skipped(&mut self, what: What, recorded: &[String], ours: &[PluginIndex]) {
+    fn skipped(&mut self, what: DifferenceKind, recorded: &[String], ours: &[PluginIndex]) {
         let recorded: BTreeSet<&str> =
             recorded.iter().map(String::as_str).filter(|name| self.has_plugin(name)).collect();
         let ours: BTreeSet<&str> = ours.iter().map(|&plugin| self.profile.name(plugin)).collect();
@@ -198,7 +206,7 @@ impl Comparison<'_> {
         let equal = recorded.len() == ids.len()
             && recorded.iter().zip(ids).all(|(recorded, &id)| recorded.name == world.node_name(id));
         self.check(
-            || What::NodeList,
+            || DifferenceKind::NodeList,
             equal,
             || {
                 let recorded: Vec<&str> = recorded.iter().map(|node| node.name.as_str()).collect();
@@ -213,7 +221,7 @@ impl Comparison<'_> {
         let node = || recorded.name.clone();
         let rejections: Vec<RejectionRecord> = ours.rejections.iter().map(|it| self.plain(it)).collect();
         self.check(
-            || What::Feasible { node: node() },
+            || DifferenceKind::Feasible { node: node() },
             recorded.feasible == ours.is_feasible(),
             || (show_verdict(recorded), rejections.first().map_or("feasible".to_owned(), show_rejection)),
         );
@@ -228,24 +236,24 @@ impl Comparison<'_> {
     fn rejections(&mut self, recorded: &NodeRecord, first: &RejectionRecord, also: &[RejectionRecord]) {
         let node = || recorded.name.clone();
         self.check(
-            || What::Plugin { node: node() },
+            || DifferenceKind::Plugin { node: node() },
             recorded.plugin == first.plugin,
             || (show_name(recorded.plugin.as_deref()), show_name(first.plugin.as_deref())),
         );
         self.check(
-            || What::Code { node: node() },
+            || DifferenceKind::Code { node: node() },
             recorded.code.as_ref() == Some(&first.code),
             || (show_name(recorded.code.as_deref()), first.code.clone()),
         );
         self.check(
-            || What::Reasons { node: node() },
+            || DifferenceKind::Reasons { node: node() },
             same_set(&recorded.reasons, &first.reasons),
             || (show_list(&recorded.reasons), show_list(&first.reasons)),
         );
         let equal = recorded.also.len() == also.len()
             && recorded.also.iter().zip(also).all(|(recorded, ours)| same_rejection(recorded, ours));
         self.check(
-            || What::Also { node: node() },
+            || DifferenceKind::Also { node: node() },
             equal,
             || {
                 let show = |list: &[RejectionRecord]| {
@@ -263,16 +271,15 @@ impl Comparison<'_> {
                 ours.scores.iter().map(|score| (profile.name(score.plugin), value(score))).collect()
             };
         let node = &recorded.name;
-        self.score_column(&recorded.raw, &by_plugin(|score| score.raw), |plugin| What::Raw {
+        self.score_column(&recorded.raw, &by_plugin(|score| score.raw), |plugin| DifferenceKind::Raw {
             node: node.clone(),
             plugin: plugin.to_owned(),
         });
-        self.score_column(&recorded.scores, &by_plugin(|score| score.weighted), |plugin| What::Score {
-            node: node.clone(),
-            plugin: plugin.to_owned(),
+        self.score_column(&recorded.scores, &by_plugin(|score| score.weighted), |plugin| {
+            DifferenceKind::Score { node: node.clone(), plugin: plugin.to_owned() }
         });
         self.check(
-            || What::Total { node: node.clone() },
+            || DifferenceKind::Total { node: node.clone() },
             recorded.total == Some(ours.total),
             || (recorded.total.map_or(NOTHING.to_owned(), |total| total.to_string()), ours.total.to_string()),
         );
@@ -283,7 +290,7 @@ impl Comparison<'_> {
         &mut self,
         recorded: &BTreeMap<String, i64>,
         ours: &[(&'static str, i64)],
-        what: impl Fn(&str) -> What,
+        what: impl Fn(&str) -> DifferenceKind,
     ) {
         for (plugin, &value) in recorded {
             let our_value = ours.iter().find(|(name, _)| name == plugin).map(|&(_, value)| value);
@@ -301,14 +308,14 @@ impl Comparison<'_> {
         }
     }
 
-    fn chosen(&mut self, what: What, row: Option<usize>) {
+    fn chosen(&mut self, what: DifferenceKind, row: Option<usize>) {
         let world = self.world;
         let recorded = self.record.chosen.as_deref();
         let ours = row.map(|row| world.node_name(world.nodes().columns().id[row]));
         self.check(|| what, recorded == ours, || (show_name(recorded), show_name(ours)));
     }
 
-    fn ties(&mut self, what: What, ours: usize) {
+    fn ties(&mut self, what: DifferenceKind, ours: usize) {
         let recorded = self.record.ties.unwrap_or(0);
         self.check(|| what, recorded == ours, || (recorded.to_string(), ours.to_string()));
     }
@@ -343,13 +350,13 @@ impl Comparison<'_> {
                 .zip(&our_counts)
                 .all(|(one, other)| one.0 == other.0 && one.1 == other.1);
         self.check(
-            || What::EngineDiagnosis,
+            || DifferenceKind::EngineDiagnosis,
             equal,
             || (show_counts(recorded_counts.iter()), show_counts(our_counts.iter())),
         );
         let our_plugins: BTreeSet<&str> = ours.plugins.iter().copied().collect();
         self.check(
-            || What::EnginePlugins,
+            || DifferenceKind::EnginePlugins,
             recorded_plugins == our_plugins,
             || (show_list(&Vec::from_iter(recorded_plugins)), show_list(&Vec::from_iter(our_plugins))),
         );
@@ -368,13 +375,18 @@ impl Comparison<'_> {
     }
 
     /// Counts a comparison, and notes a difference when the values are not equal.
-    fn check(&mut self, what: impl FnOnce() -> What, equal: bool, values: impl FnOnce() -> (String, String)) {
+    fn check(
+        &mut self,
+        what: impl FnOnce() -> DifferenceKind,
+        equal: bool,
+        values: impl FnOnce() -> (String, String),
+    ) {
         self.report.comparisons += 1;
         if equal {
             return;
         }
         let (recorded, ours) = values();
-        self.report.add(Difference {
+        self.report.add(TraceDifference {
             step: self.step,
             pod: self.pod.to_owned(),
             what: what(),

@@ -32,7 +32,7 @@ pub struct Trace {
     /// The state before the first step.
     pub cluster: Cluster,
     /// What happened, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
 }
 
 /// The document as it stands in the file.
@@ -79,7 +79,7 @@ pub struct Cluster {
 
 /// One step. Pods are named `namespace/name`.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum TraceStep {
     /// One scheduling cycle for a pending pod.
     Schedule {
         /// The pod.

@@ -26,11 +26,11 @@ use std::path::Path;
 
 pub use document::{
     Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
-    PreemptionRecord, RejectionRecord, ScheduleRecord, Step, StorageObject, Trace, VolumesRecord,
+    PreemptionRecord, RejectionRecord, ScheduleRecord, StorageObject, Trace, TraceStep, VolumesRecord,
 };
 pub use error::{ReplayError, StepProblem};
 pub use read::{parse_trace, read_trace};
-pub use report::{DIFFERENCES_KEPT_MAX, Difference, TraceReport, What};
+pub use report::{DIFFERENCES_KEPT_MAX, DifferenceKind, TraceDifference, TraceReport};
 pub use run::replay;
 
 /// Reads a trace, plain or gzip-compressed, and replays it.

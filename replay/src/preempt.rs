@@ -4,7 +4,7 @@ use schedlab_core::cycle::engine::{Engine, Pending};
 use schedlab_core::framework::args::PreemptionArgs;
 use schedlab_core::framework::status::Code;
 use schedlab_core::ids::PodId;
-use schedlab_core::preemption::{Failure, nominations_to_clear};
+use schedlab_core::preemption::{CandidateFailure, get_lower_priority_nominated_pods};
 
 use super::document::{CandidateRecord, FailedRecord, PreemptionRecord};
 use super::state::State;
@@ -27,20 +27,20 @@ pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) 
     found.failed.sort_by_key(|&(row, _)| row);
     let (world, profile) = (state.world(), state.profile());
     let name_of = |row: usize| world.node_name(world.nodes().columns().id[row]).to_owned();
-    let failed = |(row, failure): &(u32, Failure)| {
+    let failed = |(row, failure): &(u32, CandidateFailure)| {
         let node = name_of(*row as usize);
         match failure {
-            Failure::NoneHasToGo => {
+            CandidateFailure::NoneHasToGo => {
                 let reasons = vec![format!("expected at least one victim pod on node {node:?}")];
                 FailedRecord { node, plugin: None, code: Some("Error".to_owned()), reasons }
             }
-            Failure::NoVictims => FailedRecord {
+            CandidateFailure::NoVictims => FailedRecord {
                 node,
                 plugin: None,
                 code: Some(Code::UnschedulableAndUnresolvable.name().to_owned()),
                 reasons: vec![NO_VICTIMS.to_owned()],
             },
-            Failure::Rejected(first) => {
+            CandidateFailure::Rejected(first) => {
                 let texts = first.reasons.iter().map(|reason| reason.text(&world.vocabulary).into_owned());
                 let mut reasons: Vec<String> = texts.collect();
                 reasons.sort_unstable();
@@ -69,7 +69,7 @@ pub(super) fn preempt(state: &mut State, engine: &mut Engine, pending: Pending) 
         record.applied.nominations_cleared = own.map(str::to_owned).into_iter().collect();
     } else if let Some(&row) = best.first() {
         record.applied.nominated_node_name.clone_from(&record.chosen);
-        let cleared = nominations_to_clear(world, pending, row);
+        let cleared = get_lower_priority_nominated_pods(world, pending, row);
         let names = cleared.iter().filter_map(|&pod| state.nominated_name(pod));
         record.applied.nominations_cleared = names.map(str::to_owned).collect();
     }

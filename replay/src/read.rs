@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
-use super::document::{Document, FORMAT_VERSION, NameOr, RawStep, Step, Trace};
+use super::document::{Document, FORMAT_VERSION, NameOr, RawStep, Trace, TraceStep};
 use super::error::{ReplayError, StepProblem};
 
 /// The first bytes of every gzip stream.
@@ -105,29 +105,31 @@ fn wrong_version(path: &str, found: u64) -> ReplayError {
 }
 
 /// A step with all that its operation needs.
-fn checked(raw: RawStep) -> Result<Step, StepProblem> {
+fn checked(raw: RawStep) -> Result<TraceStep, StepProblem> {
     let RawStep { op, pod, node, result, pods_removed, nominations_cleared, objects } = raw;
     let need = |field, expected| StepProblem::Field { op: op.clone(), field, expected };
     Ok(match op.as_str() {
-        "schedule" => Step::Schedule {
+        "schedule" => TraceStep::Schedule {
             pod: object(pod).ok_or_else(|| need("pod", "a pod"))?,
             record: result.ok_or_else(|| need("result", "what was decided"))?,
         },
-        "deletePod" => Step::DeletePod { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? },
-        "updatePod" => Step::UpdatePod { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
-        "addNode" => Step::AddNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
-        "updateNode" => Step::UpdateNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
-        "removeNode" => Step::RemoveNode {
+        "deletePod" => {
+            TraceStep::DeletePod { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? }
+        }
+        "updatePod" => TraceStep::UpdatePod { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
+        "addNode" => TraceStep::AddNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
+        "updateNode" => TraceStep::UpdateNode { node: object(node).ok_or_else(|| need("node", "a node"))? },
+        "removeNode" => TraceStep::RemoveNode {
             node: name(node).ok_or_else(|| need("node", "a node's name"))?,
             pods_removed,
             nominations_cleared,
         },
-        "nominate" => Step::Nominate { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
+        "nominate" => TraceStep::Nominate { pod: object(pod).ok_or_else(|| need("pod", "a pod"))? },
         "clearNomination" => {
-            Step::ClearNomination { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? }
+            TraceStep::ClearNomination { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? }
         }
         "applyObjects" => {
-            Step::ApplyObjects { objects: objects.ok_or_else(|| need("objects", "a list of objects"))? }
+            TraceStep::ApplyObjects { objects: objects.ok_or_else(|| need("objects", "a list of objects"))? }
         }
         _ => return Err(StepProblem::UnknownOp { known: OPS.join(", "), op }),
     })

@@ -23,7 +23,7 @@ pub struct TraceReport {
     /// Differences found, those beyond [`DIFFERENCES_KEPT_MAX`] included.
     pub difference_count: u64,
     /// The first differences, in order.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<TraceDifference>,
 }
 
 impl TraceReport {
@@ -33,7 +33,7 @@ impl TraceReport {
         self.difference_count == 0
     }
 
-    pub(super) fn add(&mut self, difference: Difference) {
+    pub(super) fn add(&mut self, difference: TraceDifference) {
         self.difference_count += 1;
         if self.differences.len() < DIFFERENCES_KEPT_MAX {
             self.differences.push(difference);
@@ -43,22 +43,22 @@ impl TraceReport {
 
 /// One value that is not as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct TraceDifference {
     /// The step, counted from 0.
     pub step: usize,
     /// The pod that was scheduled, `namespace/name`.
     pub pod: String,
     /// Which value.
-    pub what: What,
+    pub what: DifferenceKind,
     /// What upstream decided.
     pub recorded: String,
     /// What the engine decides.
     pub ours: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for TraceDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { step, pod, what, recorded, ours } = self;
+        let TraceDifference { step, pod, what, recorded, ours } = self;
         write!(f, "step {step}: pod {pod}: {what}: recorded {recorded}, ours {ours}")
     }
 }
@@ -67,7 +67,7 @@ impl fmt::Display for Difference {
 /// everything else is the full explanation's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the format's own fields")]
-pub enum What {
+pub enum DifferenceKind {
     PreFilterRejected,
     PreFilterNodes,
     PreFilterNodesBy,
@@ -121,33 +121,33 @@ pub enum What {
     Volumes,
 }
 
-impl fmt::Display for What {
+impl fmt::Display for DifferenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::PreFilterRejected => f.write_str("preFilter.rejected"),
-            What::PreFilterNodes => f.write_str("preFilter.nodes"),
-            What::PreFilterNodesBy => f.write_str("preFilter.nodesBy"),
-            What::SkipFilter => f.write_str("skipFilter"),
-            What::SkipScore => f.write_str("skipScore"),
-            What::NodeList => f.write_str("nodes"),
-            What::Feasible { node } => write!(f, "nodes[{node}].feasible"),
-            What::Plugin { node } => write!(f, "nodes[{node}].plugin"),
-            What::Code { node } => write!(f, "nodes[{node}].code"),
-            What::Reasons { node } => write!(f, "nodes[{node}].reasons"),
-            What::Also { node } => write!(f, "nodes[{node}].also"),
-            What::Raw { node, plugin } => write!(f, "nodes[{node}].raw.{plugin}"),
-            What::Score { node, plugin } => write!(f, "nodes[{node}].scores.{plugin}"),
-            What::Total { node } => write!(f, "nodes[{node}].total"),
-            What::Chosen => f.write_str("chosen"),
-            What::Ties => f.write_str("ties"),
-            What::EngineChosen => f.write_str("engine.chosen"),
-            What::EngineTies => f.write_str("engine.ties"),
-            What::EngineFeasible => f.write_str("engine.feasible"),
-            What::Preemption { field } => write!(f, "preemption.{field}"),
-            What::ViaNominated => f.write_str("viaNominated"),
-            What::EngineDiagnosis => f.write_str("engine.diagnosis"),
-            What::EnginePlugins => f.write_str("engine.plugins"),
-            What::Volumes => f.write_str("volumes"),
+            DifferenceKind::PreFilterRejected => f.write_str("preFilter.rejected"),
+            DifferenceKind::PreFilterNodes => f.write_str("preFilter.nodes"),
+            DifferenceKind::PreFilterNodesBy => f.write_str("preFilter.nodesBy"),
+            DifferenceKind::SkipFilter => f.write_str("skipFilter"),
+            DifferenceKind::SkipScore => f.write_str("skipScore"),
+            DifferenceKind::NodeList => f.write_str("nodes"),
+            DifferenceKind::Feasible { node } => write!(f, "nodes[{node}].feasible"),
+            DifferenceKind::Plugin { node } => write!(f, "nodes[{node}].plugin"),
+            DifferenceKind::Code { node } => write!(f, "nodes[{node}].code"),
+            DifferenceKind::Reasons { node } => write!(f, "nodes[{node}].reasons"),
+            DifferenceKind::Also { node } => write!(f, "nodes[{node}].also"),
+            DifferenceKind::Raw { node, plugin } => write!(f, "nodes[{node}].raw.{plugin}"),
+            DifferenceKind::Score { node, plugin } => write!(f, "nodes[{node}].scores.{plugin}"),
+            DifferenceKind::Total { node } => write!(f, "nodes[{node}].total"),
+            DifferenceKind::Chosen => f.write_str("chosen"),
+            DifferenceKind::Ties => f.write_str("ties"),
+            DifferenceKind::EngineChosen => f.write_str("engine.chosen"),
+            DifferenceKind::EngineTies => f.write_str("engine.ties"),
+            DifferenceKind::EngineFeasible => f.write_str("engine.feasible"),
+            DifferenceKind::Preemption { field } => write!(f, "preemption.{field}"),
+            DifferenceKind::ViaNominated => f.write_str("viaNominated"),
+            DifferenceKind::EngineDiagnosis => f.write_str("engine.diagnosis"),
+            DifferenceKind::EnginePlugins => f.write_str("engine.plugins"),
+            DifferenceKind::Volumes => f.write_str("volumes"),
         }
     }
 }

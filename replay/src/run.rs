@@ -5,7 +5,7 @@ use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
 use schedlab_core::cycle::select::TieBreak;
 
 use super::compare::Comparison;
-use super::document::{ScheduleRecord, Step, Trace};
+use super::document::{ScheduleRecord, Trace, TraceStep};
 use super::error::{ReplayError, StepProblem};
 use super::preempt::preempt;
 use super::report::TraceReport;
@@ -29,7 +29,7 @@ pub fn replay(trace: &Trace) -> Result<TraceReport, ReplayError> {
         ..TraceReport::default()
     };
     for (at, step) in trace.steps.iter().enumerate() {
-        if let Step::Schedule { pod, record } = step {
+        if let TraceStep::Schedule { pod, record } = step {
             compare(&mut state, &mut engine, (at, pod, record), &mut report)
         } else {
             Ok(())
@@ -59,7 +59,7 @@ fn compare(
     let explanation = evaluation.explain(pending);
     // Nothing is carried over from one recorded decision to the next.
     engine.set_next_start(0);
-    let decision = evaluation.decide(engine, pending);
+    let decision = evaluation.schedule_pod(engine, pending);
     report.schedule_steps += 1;
     let preempted = record.preemption.is_some().then(|| preempt(state, engine, pending));
     let evaluation = state.evaluation();
@@ -75,22 +75,22 @@ fn compare(
 }
 
 /// Applies what upstream did, whatever we would have done.
-fn apply(state: &mut State, step: &Step) -> Result<(), StepProblem> {
+fn apply(state: &mut State, step: &TraceStep) -> Result<(), StepProblem> {
     match step {
-        Step::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
+        TraceStep::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
             (Some(node), _) => state.place(pod, node),
             (None, Some(preemption)) => state.preempt(pod, &preemption.applied),
             (None, None) => Ok(()),
         },
-        Step::DeletePod { pod } => state.delete_pod(pod),
-        Step::UpdatePod { pod } => state.update_pod(pod),
-        Step::AddNode { node } => state.add_node(node),
-        Step::UpdateNode { node } => state.update_node(node),
-        Step::RemoveNode { node, pods_removed, nominations_cleared } => {
+        TraceStep::DeletePod { pod } => state.delete_pod(pod),
+        TraceStep::UpdatePod { pod } => state.update_pod(pod),
+        TraceStep::AddNode { node } => state.add_node(node),
+        TraceStep::UpdateNode { node } => state.update_node(node),
+        TraceStep::RemoveNode { node, pods_removed, nominations_cleared } => {
             state.remove_node(node, pods_removed, nominations_cleared)
         }
-        Step::Nominate { pod } => state.nominate(pod),
-        Step::ClearNomination { pod } => state.clear_nomination(pod),
-        Step::ApplyObjects { objects } => state.apply_objects(objects),
+        TraceStep::Nominate { pod } => state.nominate(pod),
+        TraceStep::ClearNomination { pod } => state.clear_nomination(pod),
+        TraceStep::ApplyObjects { objects } => state.apply_objects(objects),
     }
 }

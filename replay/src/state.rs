@@ -192,7 +192,7 @@ impl State {
             return Err(StepProblem::Exists { object: format!("pod {key}") });
         }
         self.uids_given += 1;
-        self.tell(pod, PodUid(self.uids_given))?;
+        self.upsert_pod(pod, PodUid(self.uids_given))?;
         self.bound.insert(key, PodUid(self.uids_given));
         Ok(())
     }
@@ -200,13 +200,13 @@ impl State {
     pub(super) fn update_pod(&mut self, pod: &Pod) -> Result<(), StepProblem> {
         let key = pod_key(pod);
         match self.bound.get(&key) {
-            Some(&uid) => self.tell(pod, uid),
+            Some(&uid) => self.upsert_pod(pod, uid),
             None => Err(StepProblem::UnknownPod { pod: key }),
         }
     }
 
     /// Tells the scheduler about a bound pod.
-    fn tell(&mut self, pod: &Pod, uid: PodUid) -> Result<(), StepProblem> {
+    fn upsert_pod(&mut self, pod: &Pod, uid: PodUid) -> Result<(), StepProblem> {
         let (input, meta) = pod_input(pod)?;
         let node = meta.node_name.ok_or_else(|| StepProblem::NotBound { pod: pod_key(pod) })?;
         let update = PodUpdate {

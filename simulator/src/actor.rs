@@ -16,9 +16,9 @@ use schedlab_core::scheduler::{Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
 use super::carried::Carried;
-use super::faults::{CallFault, CallKind};
+use super::faults::{CallFault, SimulatedCallKind};
 use super::plugins::SharedBoard;
-use super::scenario::{NODES_MAX, NodeNumber, Setup};
+use super::scenario::{NODES_MAX, NodeNumber, SimulationSetup};
 use super::shape::scheduler_name;
 use super::truth::Objects;
 use schedlab_cluster::api::{Api, WatchEvent};
@@ -117,7 +117,13 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    pub(super) fn new(number: u8, incarnation: u32, seed: u64, setup: &Setup, api: &dyn Api) -> Actor {
+    pub(super) fn new(
+        number: u8,
+        incarnation: u32,
+        seed: u64,
+        setup: &SimulationSetup,
+        api: &dyn Api,
+    ) -> Actor {
         let board = SharedBoard::default();
         let mut scheduler = make_scheduler(number, seed, setup, &board, setup.mutants);
         // With most seeds what is no longer in use is given back nearly at every opportunity.
@@ -195,7 +201,7 @@ impl Actor {
 pub(super) fn make_scheduler(
     number: u8,
     seed: u64,
-    setup: &Setup,
+    setup: &SimulationSetup,
     board: &SharedBoard,
     mutants: Mutants,
 ) -> Scheduler {
@@ -215,7 +221,7 @@ pub(super) fn make_scheduler(
         // Off: whatever wakes a pod must be an event.
         flush_after_ns: None,
         parallel_calls_max: setup.parallel_calls_max,
-        nominated_node_miss: setup.nominated_node_miss,
+        nominated_node_name_miss: setup.nominated_node_name_miss,
         plain_bindings: setup.plain_bindings,
         mutants,
         ..SchedulerSettings::default()
@@ -224,11 +230,11 @@ pub(super) fn make_scheduler(
 }
 
 /// The kind of a call, as faults name it.
-pub(super) fn kind_of(call: &ReadyCall) -> CallKind {
+pub(super) fn kind_of(call: &ReadyCall) -> SimulatedCallKind {
     match call.effect {
-        Effect::Bind(_) => CallKind::Bind,
-        Effect::Patch { .. } => CallKind::Patch,
-        Effect::Delete => CallKind::Delete,
-        Effect::Volumes(_) => CallKind::Volumes,
+        Effect::Bind(_) => SimulatedCallKind::Bind,
+        Effect::Patch { .. } => SimulatedCallKind::Patch,
+        Effect::Delete => SimulatedCallKind::Delete,
+        Effect::Volumes(_) => SimulatedCallKind::Volumes,
     }
 }

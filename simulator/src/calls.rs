@@ -8,14 +8,14 @@ use schedlab_core::api_call::ConditionChange;
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::NominatedNodeMiss;
+use schedlab_core::scheduler::NominatedNodeNameMiss;
 
 use super::actor::kind_of;
-use super::faults::{CallFault, CallKind};
+use super::faults::{CallFault, SimulatedCallKind};
 use super::item::Item;
 use super::run::Simulation;
 use super::violation::Invariant;
-use schedlab_cluster::api::Nomination;
+use schedlab_cluster::api::NominatedNodeNamePatch;
 use schedlab_cluster::runtime::virtual_time::{Effect, ReadyCall};
 
 const SECOND: u64 = 1_000_000_000;
@@ -62,7 +62,7 @@ impl Simulation<'_> {
     }
 
     /// The fault that the next call of a kind meets, if any.
-    pub(super) fn take_fault(&mut self, kind: CallKind) -> Option<CallFault> {
+    pub(super) fn take_fault(&mut self, kind: SimulatedCallKind) -> Option<CallFault> {
         let met = self.armed.iter().position(|(met, ..)| *met == kind)?;
         let (_, how, count) = &mut self.armed[met];
         let how = *how;
@@ -230,11 +230,11 @@ impl Simulation<'_> {
         }
     }
 
-    fn judge_nomination(&mut self, at: usize, pod: PodUid, nomination: Nomination) {
+    fn judge_nomination(&mut self, at: usize, pod: PodUid, nomination: NominatedNodeNamePatch) {
         let record = *self.actors[at].record(pod);
         match nomination {
-            Nomination::Keep => {}
-            Nomination::Set(node) => {
+            NominatedNodeNamePatch::Keep => {}
+            NominatedNodeNamePatch::Set(node) => {
                 if record.may_name & (1 << node.index()) == 0 {
                     self.fail(Invariant::AllowedWrites, || {
                         format!(
@@ -246,10 +246,10 @@ impl Simulation<'_> {
                     });
                 }
             }
-            Nomination::Clear => {
+            NominatedNodeNamePatch::Clear => {
                 let setup = &self.scenario.setup;
                 let keeps = setup.gates.nominated_node_name_for_expectation
-                    && setup.nominated_node_miss == NominatedNodeMiss::FallThrough;
+                    && setup.nominated_node_name_miss == NominatedNodeNameMiss::FallThrough;
                 let is_gone = self.actors[at].seen.pods.get(&pod).is_none();
                 if keeps && !is_gone && !record.may_clear {
                     self.fail(Invariant::AllowedWrites, || {

@@ -8,7 +8,7 @@ use super::judge::{Placed, Rule};
 use super::run::Simulation;
 use super::shape::PodShape;
 use super::violation::Invariant;
-use schedlab_cluster::api::{NodeNameId, PodFlags, PodRow};
+use schedlab_cluster::api::{NodeNameId, PodFlags, StoredPodRow};
 
 pub(super) fn number_of_name(name: NodeNameId) -> u8 {
     u8::try_from(name.index()).unwrap_or(u8::MAX)
@@ -20,7 +20,7 @@ pub(super) fn number_of_id(world: &World, id: NodeId) -> u8 {
     name.strip_prefix('n').and_then(|number| number.parse().ok()).unwrap_or(u8::MAX)
 }
 
-pub(super) fn is_leaving(row: &PodRow) -> bool {
+pub(super) fn is_leaving(row: &StoredPodRow) -> bool {
     row.flags.contains(PodFlags::TERMINATING)
 }
 
@@ -52,7 +52,7 @@ impl Simulation<'_> {
     }
 
     /// Notes when two pods that a scheduler knows of share a port on a node.
-    pub(super) fn note_ports(&mut self, at: usize, row: &PodRow) {
+    pub(super) fn note_ports(&mut self, at: usize, row: &StoredPodRow) {
         let actor = &self.actors[at];
         let shape = self.shape_of(row);
         if shape.port.is_none() || actor.has_shared_port {
@@ -103,10 +103,10 @@ impl Simulation<'_> {
     /// Room that nominated pods of the same or a higher priority hold is not taken; those of another
     /// scheduler hold it against lower priorities. A nomination that is being taken back holds none: its call is on its way, or failed and
     /// will be made again.
-    fn check_reserved(&mut self, at: usize, row: &PodRow, shape: &PodShape, node: u8) {
+    fn check_reserved(&mut self, at: usize, row: &StoredPodRow, shape: &PodShape, node: u8) {
         let actor = &self.actors[at];
         let pods = actor.scheduler().world().pods();
-        let holds = |other: &&PodRow| {
+        let holds = |other: &&StoredPodRow| {
             other.uid != row.uid
                 && other.node.is_none()
                 && other.nominated.map(number_of_name) == Some(node)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_cluster::api::{ApiError, Reason, WatchEvent};
+use schedlab_cluster::api::{ApiError, StatusReason, WatchEvent};
 use schedlab_cluster::controllers::{
     ControllerAnswer, ControllerDescriptor, ControllerRequest, ControllerSettings, Remaining,
 };
@@ -14,10 +14,10 @@ use schedlab_core::cycle::select::Draws;
 
 use super::actor::Pipe;
 use super::evictions::Evictions;
-use super::faults::{CallFault, CallKind, Counted};
+use super::faults::{CallFault, Counted, SimulatedCallKind};
 use super::item::Item;
 use super::run::Simulation;
-use super::scenario::Setup;
+use super::scenario::SimulationSetup;
 use super::trace::event_text;
 use super::truth::Objects;
 
@@ -57,7 +57,7 @@ pub(super) fn controller_at(number: u8) -> Option<usize> {
 
 impl ControllerActor {
     /// The controller at a place of the setup's list.
-    pub(super) fn new(at: usize, incarnation: u32, seed: u64, setup: &Setup) -> ControllerActor {
+    pub(super) fn new(at: usize, incarnation: u32, seed: u64, setup: &SimulationSetup) -> ControllerActor {
         let descriptor = setup.controllers[at];
         let settings =
             ControllerSettings { seed, mutants: setup.controller_mutants, ..ControllerSettings::default() };
@@ -89,12 +89,12 @@ impl ControllerActor {
 }
 
 /// The kind of a call, as faults name it.
-fn kind_of(request: &ControllerRequest) -> CallKind {
+fn kind_of(request: &ControllerRequest) -> SimulatedCallKind {
     match request {
-        ControllerRequest::PatchPodStatus { .. } => CallKind::Patch,
-        ControllerRequest::DeletePod(_) => CallKind::Delete,
-        ControllerRequest::BindPod(_) => CallKind::Bind,
-        _ => CallKind::Write,
+        ControllerRequest::PatchPodStatus { .. } => SimulatedCallKind::Patch,
+        ControllerRequest::DeletePod(_) => SimulatedCallKind::Delete,
+        ControllerRequest::BindPod(_) => SimulatedCallKind::Bind,
+        _ => SimulatedCallKind::Write,
     }
 }
 
@@ -102,9 +102,9 @@ fn answer_of(fault: CallFault) -> Option<ApiError> {
     let error = |reason, message: &str| Some(ApiError { reason, message: message.to_owned() });
     match fault {
         CallFault::Slow => None,
-        CallFault::Error => error(Reason::InternalError, "a fault of the simulation"),
-        CallFault::Conflict => error(Reason::Conflict, "a fault of the simulation"),
-        CallFault::LostRequest | CallFault::LostAnswer => error(Reason::Timeout, "no answer came"),
+        CallFault::Error => error(StatusReason::InternalError, "a fault of the simulation"),
+        CallFault::Conflict => error(StatusReason::Conflict, "a fault of the simulation"),
+        CallFault::LostRequest | CallFault::LostAnswer => error(StatusReason::Timeout, "no answer came"),
     }
 }
 

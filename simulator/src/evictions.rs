@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schedlab_cluster::api::{ApiError, NodeEntry, PodRow, Reason};
+use schedlab_cluster::api::{ApiError, NodeEntry, StatusReason, StoredPodRow};
 use schedlab_cluster::controllers::{ControllerAnswer, ControllerRequest, node_lifecycle, taint_eviction};
 use schedlab_core::ids::PodUid;
 
@@ -124,14 +124,14 @@ impl Evictions {
         match answer {
             Ok(_) if is_deletion => *standing = Standing::Evicted,
             Ok(_) => {}
-            Err(error) if error.reason == Reason::NotFound => *standing = Standing::Evicted,
+            Err(error) if error.reason == StatusReason::NotFound => *standing = Standing::Evicted,
             Err(_) if failures + 1 == TRIES_MAX => *standing = Standing::GivenUp,
             Err(_) => *standing = Standing::Leaving { failures: failures + 1 },
         }
     }
 }
 
-fn runs(row: &PodRow) -> bool {
+fn runs(row: &StoredPodRow) -> bool {
     row.node.is_some() && !row.phase.is_finished() && !is_leaving(row)
 }
 
@@ -140,7 +140,7 @@ impl Simulation<'_> {
         self.controllers[at].descriptor().name == taint_eviction::DESCRIPTOR.name
     }
 
-    fn stay_of(&self, row: &PodRow, nodes: &BTreeMap<u8, Arc<NodeEntry>>) -> Option<Stay> {
+    fn stay_of(&self, row: &StoredPodRow, nodes: &BTreeMap<u8, Arc<NodeEntry>>) -> Option<Stay> {
         let entry = nodes.get(&row.node.map(number_of_name)?)?;
         Some(stay(self.shape_of(row), self.node_shapes.get(&entry.resource_version)?))
     }
@@ -209,7 +209,7 @@ impl Simulation<'_> {
         self.checks.note(Invariant::NothingOverstays);
         let given_up =
             |pod: &PodUid| self.controllers[at].evictions.pods.get(pod) == Some(&Standing::GivenUp);
-        let overstays = |row: &&PodRow| {
+        let overstays = |row: &&StoredPodRow| {
             runs(row)
                 && !given_up(&row.uid)
                 && self.stay_of(row, &self.truth.nodes).is_some_and(|stay| stay != Stay::Forever)
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pod_stays_as_its_execution_terms_and_tolerations_say() {
+    fn pod_stays_by_its_execution_terms_and_tolerations() {
         let pod = PodShape {
             no_execute: NoExecuteToleration::Seconds(5),
             execution_terms: Some((0, 1)),

@@ -7,7 +7,7 @@ use super::controllers::controller_at;
 
 /// Which faults a scenario may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
+pub enum FaultProfile {
     /// Nothing goes wrong, and nobody else is there: pods and nodes come and go.
     None,
     /// Calls fail: errors, conflicts, timeouts with and without effect.
@@ -28,7 +28,7 @@ pub enum Profile {
     /// Nominations are written by several at a time, over calls that fail and watches that break. In no
     /// storm, either.
     Nominations,
-    /// Pods of high priority wait for victims that take their time, with `nominatedNodeMiss: requeue`. In no
+    /// Pods of high priority wait for victims that take their time, with `nominatedNodeNameMiss: requeue`. In no
     /// storm, either.
     Victims,
     /// A namespace gets a label and loses it, and affinity terms select namespaces by it. In no storm, either.
@@ -38,68 +38,68 @@ pub enum Profile {
     Controllers,
 }
 
-impl Profile {
+impl FaultProfile {
     /// All profiles.
-    pub const ALL: [Profile; 12] = [
-        Profile::None,
-        Profile::Api,
-        Profile::Watch,
-        Profile::Nodes,
-        Profile::Restart,
-        Profile::Rivals,
-        Profile::Storm,
-        Profile::Domains,
-        Profile::Nominations,
-        Profile::Victims,
-        Profile::Namespaces,
-        Profile::Controllers,
+    pub const ALL: [FaultProfile; 12] = [
+        FaultProfile::None,
+        FaultProfile::Api,
+        FaultProfile::Watch,
+        FaultProfile::Nodes,
+        FaultProfile::Restart,
+        FaultProfile::Rivals,
+        FaultProfile::Storm,
+        FaultProfile::Domains,
+        FaultProfile::Nominations,
+        FaultProfile::Victims,
+        FaultProfile::Namespaces,
+        FaultProfile::Controllers,
     ];
 
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Profile::None => "none",
-            Profile::Api => "api",
-            Profile::Watch => "watch",
-            Profile::Nodes => "nodes",
-            Profile::Restart => "restart",
-            Profile::Rivals => "rivals",
-            Profile::Storm => "storm",
-            Profile::Domains => "domains",
-            Profile::Nominations => "nominations",
-            Profile::Victims => "victims",
-            Profile::Namespaces => "namespaces",
-            Profile::Controllers => "controllers",
+            FaultProfile::None => "none",
+            FaultProfile::Api => "api",
+            FaultProfile::Watch => "watch",
+            FaultProfile::Nodes => "nodes",
+            FaultProfile::Restart => "restart",
+            FaultProfile::Rivals => "rivals",
+            FaultProfile::Storm => "storm",
+            FaultProfile::Domains => "domains",
+            FaultProfile::Nominations => "nominations",
+            FaultProfile::Victims => "victims",
+            FaultProfile::Namespaces => "namespaces",
+            FaultProfile::Controllers => "controllers",
         }
     }
 
     /// Scenarios of this profile may have the faults of `other`.
     #[must_use]
-    pub fn includes(self, other: Profile) -> bool {
-        self == other || self == Profile::Storm
+    pub fn includes(self, other: FaultProfile) -> bool {
+        self == other || self == FaultProfile::Storm
     }
 }
 
 /// A name that is no profile's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown fault profile `{name}`; known are {}", Profile::ALL.map(Profile::name).join(", "))]
+#[error("unknown fault profile `{name}`; known are {}", FaultProfile::ALL.map(FaultProfile::name).join(", "))]
 pub struct UnknownProfile {
     name: String,
 }
 
-impl FromStr for Profile {
+impl FromStr for FaultProfile {
     type Err = UnknownProfile;
 
-    fn from_str(name: &str) -> Result<Profile, UnknownProfile> {
-        let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+    fn from_str(name: &str) -> Result<FaultProfile, UnknownProfile> {
+        let found = FaultProfile::ALL.into_iter().find(|profile| profile.name() == name);
         found.ok_or_else(|| UnknownProfile { name: name.to_owned() })
     }
 }
 
 /// Which calls a fault meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallKind {
+pub enum SimulatedCallKind {
     /// Bindings.
     Bind,
     /// Status patches.
@@ -149,7 +149,7 @@ pub enum Fault {
     /// The next calls of a kind fail.
     Calls {
         /// Which.
-        kind: CallKind,
+        kind: SimulatedCallKind,
         /// How.
         how: CallFault,
         /// How many.

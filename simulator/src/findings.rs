@@ -4,15 +4,15 @@
 use schedlab_cluster::controllers::ControllerMutants;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::mutants::Mutants;
-use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBindings};
 
-use super::faults::Profile;
-use super::scenario::{Action, Event, NodeNumber, Scenario, Setup};
+use super::faults::FaultProfile;
+use super::scenario::{NodeNumber, Scenario, ScriptAction, ScriptEvent, SimulationSetup};
 use super::seeds::run_caught;
 use super::shape::{NodeShape, PodShape};
 
-fn setup(gates: FeatureGates) -> Setup {
-    Setup {
+fn setup(gates: FeatureGates) -> SimulationSetup {
+    SimulationSetup {
         gates,
         class_cache: ClassCache::On,
         schedulers: 1,
@@ -22,7 +22,7 @@ fn setup(gates: FeatureGates) -> Setup {
         cycle_ns: 1_000,
         limit: None,
         parallel_calls_max: 1,
-        nominated_node_miss: NominatedNodeMiss::FallThrough,
+        nominated_node_name_miss: NominatedNodeNameMiss::FallThrough,
         plain_bindings: PlainBindings::Untracked,
         mutants: Mutants::default(),
         controllers: Vec::new(),
@@ -31,8 +31,8 @@ fn setup(gates: FeatureGates) -> Setup {
 }
 
 /// Events by their number, microseconds and action.
-fn script(events: &[(u32, u64, Action)]) -> Vec<Event> {
-    events.iter().map(|&(number, after_us, action)| Event { number, after_us, action }).collect()
+fn script(events: &[(u32, u64, ScriptAction)]) -> Vec<ScriptEvent> {
+    events.iter().map(|&(number, after_us, action)| ScriptEvent { number, after_us, action }).collect()
 }
 
 #[track_caller]
@@ -41,29 +41,29 @@ fn holds(scenario: &Scenario) {
     assert_eq!(outcome.violation, None, "{}", scenario.text());
 }
 
-/// Two pods wait for the same victim, which lingers, and `nominatedNodeMiss: requeue` takes a
+/// Two pods wait for the same victim, which lingers, and `nominatedNodeNameMiss: requeue` takes a
 /// nomination back that was missed: each woke the other, thousands of times a second.
 #[test]
-fn pods_that_wait_for_the_same_victims_do_not_wake_each_other() {
+fn preemptors_of_the_same_victims_do_not_requeue_each_other() {
     let node = NodeShape { cpu_milli: 2000, memory_mi: 2048, pods: 110, ..NodeShape::default() };
     let victim = PodShape { cpu_milli: 1000, priority: 5, lingers: true, ..PodShape::default() };
     let preemptor = PodShape { cpu_milli: 500, priority: 100, waits_at_permit: true, ..PodShape::default() };
     for seed in 0..40 {
         let gates = FeatureGates { scheduler_async_preemption: seed % 2 == 0, ..FeatureGates::default() };
         let mut setup = setup(gates);
-        setup.nominated_node_miss = NominatedNodeMiss::Requeue;
+        setup.nominated_node_name_miss = NominatedNodeNameMiss::Requeue;
         holds(&Scenario {
             seed,
-            profile: Profile::None,
+            profile: FaultProfile::None,
             setup,
             shapes: vec![victim, preemptor],
             script: script(&[
-                (0, 0, Action::CreateNode(NodeNumber(0), node)),
-                (1, 0, Action::CreatePod(0)),
-                (2, 0, Action::Settle),
-                (3, 0, Action::CreatePod(1)),
-                (4, 0, Action::CreatePod(1)),
-                (5, 0, Action::CreatePod(1)),
+                (0, 0, ScriptAction::CreateNode(NodeNumber(0), node)),
+                (1, 0, ScriptAction::CreatePod(0)),
+                (2, 0, ScriptAction::Settle),
+                (3, 0, ScriptAction::CreatePod(1)),
+                (4, 0, ScriptAction::CreatePod(1)),
+                (5, 0, ScriptAction::CreatePod(1)),
             ]),
         });
     }
@@ -72,7 +72,7 @@ fn pods_that_wait_for_the_same_victims_do_not_wake_each_other() {
 /// A wait at Permit ends at the very instant at which another pod is tried: the nomination that is
 /// taken back with it holds no room any more, although the call that says so was not made yet.
 #[test]
-fn a_nomination_that_is_taken_back_this_instant_holds_no_room() {
+fn nominated_node_name_cleared_at_this_instant_reserves_nothing() {
     let big = NodeShape { cpu_milli: 4000, memory_mi: 2048, pods: 5, ..NodeShape::default() };
     let small = NodeShape { cpu_milli: 2000, ..big };
     let shapes = vec![
@@ -98,21 +98,21 @@ fn a_nomination_that_is_taken_back_this_instant_holds_no_room() {
     for seed in 2400..2500 {
         holds(&Scenario {
             seed,
-            profile: Profile::Rivals,
+            profile: FaultProfile::Rivals,
             setup: setup.clone(),
             shapes: shapes.clone(),
             script: script(&[
-                (25, 1_399_882, Action::CreatePod(1)),
-                (28, 510_983, Action::CreatePod(2)),
-                (35, 0, Action::CreatePod(1)),
-                (38, 0, Action::CreateNode(NodeNumber(3), big)),
-                (49, 0, Action::CreatePod(1)),
-                (50, 1_059_365, Action::CreatePod(0)),
-                (52, 0, Action::CreatePod(1)),
-                (64, 0, Action::CreatePod(1)),
-                (83, 0, Action::CreatePod(1)),
-                (86, 680, Action::CreateNode(NodeNumber(5), small)),
-                (88, 0, Action::CreatePod(1)),
+                (25, 1_399_882, ScriptAction::CreatePod(1)),
+                (28, 510_983, ScriptAction::CreatePod(2)),
+                (35, 0, ScriptAction::CreatePod(1)),
+                (38, 0, ScriptAction::CreateNode(NodeNumber(3), big)),
+                (49, 0, ScriptAction::CreatePod(1)),
+                (50, 1_059_365, ScriptAction::CreatePod(0)),
+                (52, 0, ScriptAction::CreatePod(1)),
+                (64, 0, ScriptAction::CreatePod(1)),
+                (83, 0, ScriptAction::CreatePod(1)),
+                (86, 680, ScriptAction::CreateNode(NodeNumber(5), small)),
+                (88, 0, ScriptAction::CreatePod(1)),
             ]),
         });
     }

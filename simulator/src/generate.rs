@@ -5,12 +5,12 @@ use schedlab_cluster::controllers::{self, ControllerMutants};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::cycle::select::Draws;
 use schedlab_core::mutants::Mutants;
-use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBindings};
 
 use super::controllers::FIRST_CONTROLLER;
-use super::faults::{CallFault, CallKind, Fault, Profile, Stream};
-use super::scenario::{Action, Event, NodeNumber, PodHandle, Scenario, Setup};
-use super::shape::{Domain, Hold, NoExecuteToleration, NodeShape, PodShape, PreBindWork, TermScope};
+use super::faults::{CallFault, Fault, FaultProfile, SimulatedCallKind, Stream};
+use super::scenario::{NodeNumber, PodHandle, Scenario, ScriptAction, ScriptEvent, SimulationSetup};
+use super::shape::{Domain, Hold, NoExecuteToleration, NodeShape, PodShape, SimulatedPreBind, TermScope};
 use schedlab_cluster::latency::{Latency, RateLimit};
 
 /// Roles that nodes may have and execution terms may ask for.
@@ -60,8 +60,8 @@ struct Features {
 }
 
 impl Features {
-    fn of(choices: &mut Choices, profile: Profile) -> Features {
-        let rivals = profile.includes(Profile::Rivals);
+    fn of(choices: &mut Choices, profile: FaultProfile) -> Features {
+        let rivals = profile.includes(FaultProfile::Rivals);
         Features {
             zones: choices.chance(45),
             taints: choices.chance(25),
@@ -84,26 +84,26 @@ impl Features {
     }
 
     /// With what the profile is about. Nothing is drawn: a seed means the same in all other profiles.
-    fn of_interest_to(self, profile: Profile) -> Features {
+    fn of_interest_to(self, profile: FaultProfile) -> Features {
         match profile {
-            Profile::Domains => Features {
+            FaultProfile::Domains => Features {
                 zones: true,
                 // One of them at least, and often one alone.
                 avoids: self.avoids || !(self.joins || self.spreads),
                 node_changes: true,
                 ..self
             },
-            Profile::Nominations => {
+            FaultProfile::Nominations => {
                 Features { nominations: true, passes: true, pre_bind: self.pre_bind || self.permit, ..self }
             }
-            Profile::Victims => Features { priorities: true, lingers: true, ..self },
-            Profile::Namespaces => Features {
+            FaultProfile::Victims => Features { priorities: true, lingers: true, ..self },
+            FaultProfile::Namespaces => Features {
                 avoids: self.avoids || !self.joins,
                 // A budget is of the first namespace, and protects nobody in the second.
                 budgets: false,
                 ..self
             },
-            Profile::Controllers => Features { node_changes: true, ..self },
+            FaultProfile::Controllers => Features { node_changes: true, ..self },
             _ => self,
         }
     }
@@ -111,7 +111,7 @@ impl Features {
 
 /// The scenario of a seed.
 #[must_use]
-pub fn generate(seed: u64, profile: Profile) -> Scenario {
+pub fn generate(seed: u64, profile: FaultProfile) -> Scenario {
     let mut choices = Choices(Draws::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ profile as u64));
     let features = Features::of(&mut choices, profile);
     let mut setup = setup(&mut choices, profile, &features);
@@ -121,13 +121,13 @@ pub fn generate(seed: u64, profile: Profile) -> Scenario {
     let shape_count = choices.range(2, 6) as usize;
     let mut shapes: Vec<PodShape> =
         (0..shape_count).map(|_| shape(&mut choices, &features, setup.schedulers)).collect();
-    if profile == Profile::Victims {
+    if profile == FaultProfile::Victims {
         await_victims(&mut setup, &mut shapes);
     }
-    if profile == Profile::Namespaces {
+    if profile == FaultProfile::Namespaces {
         spread_over_namespaces(&mut shapes);
     }
-    if profile == Profile::Controllers {
+    if profile == FaultProfile::Controllers {
         add_controllers(&mut choices, &mut setup, &mut shapes);
     }
     let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
@@ -135,8 +135,8 @@ pub fn generate(seed: u64, profile: Profile) -> Scenario {
 }
 
 /// Every other shape is evicted by those between, and takes its time to go.
-fn await_victims(setup: &mut Setup, shapes: &mut [PodShape]) {
-    setup.nominated_node_miss = NominatedNodeMiss::Requeue;
+fn await_victims(setup: &mut SimulationSetup, shapes: &mut [PodShape]) {
+    setup.nominated_node_name_miss = NominatedNodeNameMiss::Requeue;
     setup.gates.try_nominated_node_first = true;
     for (at, shape) in shapes.iter_mut().enumerate() {
         let is_victim = at % 2 == 0;
@@ -156,7 +156,7 @@ fn spread_over_namespaces(shapes: &mut [PodShape]) {
 }
 
 /// Controllers, and pods that they have something to do with. No other profile draws for this.
-fn add_controllers(choices: &mut Choices, setup: &mut Setup, shapes: &mut [PodShape]) {
+fn add_controllers(choices: &mut Choices, setup: &mut SimulationSetup, shapes: &mut [PodShape]) {
     setup.gates.node_affinity_required_during_execution = true;
     let all = controllers::IN_TREE.iter();
     setup.controllers = match choices.below(6) {
@@ -175,7 +175,7 @@ fn add_controllers(choices: &mut Choices, setup: &mut Setup, shapes: &mut [PodSh
     }
 }
 
-fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup {
+fn setup(choices: &mut Choices, profile: FaultProfile, features: &Features) -> SimulationSetup {
     let is_async = choices.chance(50);
     let gates = FeatureGates {
         nominated_node_name_for_expectation: choices.chance(70),
@@ -187,9 +187,9 @@ fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup 
         node_affinity_required_during_execution: false,
         clearing_nominated_node_name_after_binding: true,
     };
-    let has_rivals = profile.includes(Profile::Rivals) || profile == Profile::Nominations;
+    let has_rivals = profile.includes(FaultProfile::Rivals) || profile == FaultProfile::Nominations;
     let has_second = has_rivals && choices.chance(35);
-    Setup {
+    SimulationSetup {
         gates,
         class_cache: if choices.chance(80) { ClassCache::On } else { ClassCache::Off },
         schedulers: 1 + u8::from(has_second),
@@ -205,11 +205,11 @@ fn setup(choices: &mut Choices, profile: Profile, features: &Features) -> Setup 
             .chance(25)
             .then(|| RateLimit { qps: choices.pick(&[5.0, 20.0, 50.0]), burst: choices.pick(&[1, 5, 20]) }),
         parallel_calls_max: choices.pick(&[1, 2, 8, 64]),
-        nominated_node_miss: choices.pick(&[
-            NominatedNodeMiss::FallThrough,
-            NominatedNodeMiss::FallThrough,
-            NominatedNodeMiss::FallThrough,
-            NominatedNodeMiss::Requeue,
+        nominated_node_name_miss: choices.pick(&[
+            NominatedNodeNameMiss::FallThrough,
+            NominatedNodeNameMiss::FallThrough,
+            NominatedNodeNameMiss::FallThrough,
+            NominatedNodeNameMiss::Requeue,
         ]),
         plain_bindings: choices.pick(&[
             PlainBindings::Untracked,
@@ -268,10 +268,10 @@ fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape
         waits_at_permit: features.permit && choices.chance(50),
         needs_pass: features.passes && choices.chance(50),
         pre_bind: match choices.below(5) {
-            0 if features.pre_bind => PreBindWork::Call,
-            1 if features.pre_bind => PreBindWork::Wait,
-            2 if features.pre_bind => PreBindWork::Refuse,
-            _ => PreBindWork::None,
+            0 if features.pre_bind => SimulatedPreBind::Call,
+            1 if features.pre_bind => SimulatedPreBind::Wait,
+            2 if features.pre_bind => SimulatedPreBind::Refuse,
+            _ => SimulatedPreBind::None,
         },
         scheduler: u8::from(schedulers > 1 && choices.chance(40)),
         execution_terms: None,
@@ -282,11 +282,11 @@ fn shape(choices: &mut Choices, features: &Features, schedulers: u8) -> PodShape
 /// Writes a script.
 struct Writer<'a> {
     choices: Choices,
-    profile: Profile,
+    profile: FaultProfile,
     features: Features,
     shapes: &'a [PodShape],
     schedulers: u8,
-    script: Vec<Event>,
+    script: Vec<ScriptEvent>,
     pods: Vec<PodHandle>,
     gated: Vec<PodHandle>,
     /// By number: what the node is when it is there.
@@ -296,7 +296,7 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(
         choices: Choices,
-        profile: Profile,
+        profile: FaultProfile,
         features: Features,
         shapes: &'a [PodShape],
         schedulers: u8,
@@ -314,13 +314,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn write(mut self) -> Vec<Event> {
+    fn write(mut self) -> Vec<ScriptEvent> {
         let node_count = self.choices.range(1, 6) as usize;
         for _ in 0..node_count {
             let shape = self.node_shape();
             let number = NodeNumber(u8::try_from(self.nodes.len()).unwrap_or(u8::MAX));
             self.nodes.push(Some(shape));
-            self.add(Action::CreateNode(number, shape));
+            self.add(ScriptAction::CreateNode(number, shape));
         }
         let length = self.choices.pick(&[12, 25, 40, 70, 120]);
         // Some scenarios come in bursts, some drip.
@@ -331,16 +331,16 @@ impl<'a> Writer<'a> {
                 self.add(action);
             }
             if !drips && self.choices.chance(3) {
-                self.add(Action::Settle);
+                self.add(ScriptAction::Settle);
             }
         }
         if (self.features.claims || self.features.passes) && self.choices.chance(60) {
-            self.add(Action::CreateClaim);
+            self.add(ScriptAction::CreateClaim);
         }
         self.script
     }
 
-    fn add(&mut self, action: Action) {
+    fn add(&mut self, action: ScriptAction) {
         let number = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
         let after_us = match self.choices.below(10) {
             0..=3 => 0,
@@ -349,18 +349,18 @@ impl<'a> Writer<'a> {
             8 => self.choices.range(100_000, 2_000_000),
             _ => self.choices.range(1_000_000, 12_000_000),
         };
-        if let Action::CreatePod(shape) = action {
+        if let ScriptAction::CreatePod(shape) = action {
             let handle = PodHandle(number);
             self.pods.push(handle);
             if self.shapes[usize::from(shape)].hold == Hold::Gate {
                 self.gated.push(handle);
             }
         }
-        self.script.push(Event { number, after_us, action });
+        self.script.push(ScriptEvent { number, after_us, action });
     }
 
     fn node_shape(&mut self) -> NodeShape {
-        let has_controllers = self.profile == Profile::Controllers;
+        let has_controllers = self.profile == FaultProfile::Controllers;
         let choices = &mut self.choices;
         let shape = NodeShape {
             cpu_milli: choices.pick(&[1000, 2000, 2000, 4000]),
@@ -393,38 +393,38 @@ impl<'a> Writer<'a> {
         NodeNumber(u8::try_from(at).unwrap_or(u8::MAX))
     }
 
-    fn action(&mut self) -> Option<Action> {
+    fn action(&mut self) -> Option<ScriptAction> {
         match self.choices.below(100) {
             0..=44 => {
                 let shape = self.choices.below(self.shapes.len());
-                Some(Action::CreatePod(u8::try_from(shape).unwrap_or(u8::MAX)))
+                Some(ScriptAction::CreatePod(u8::try_from(shape).unwrap_or(u8::MAX)))
             }
-            45..=56 => self.pod().map(Action::DeletePod),
-            57..=59 => self.recent_pod().map(Action::Activate),
-            60..=62 => self.pod().map(Action::FinishPod),
-            63..=68 if !self.gated.is_empty() => Some(Action::OpenGate(self.choices.pick(&self.gated))),
+            45..=56 => self.pod().map(ScriptAction::DeletePod),
+            57..=59 => self.recent_pod().map(ScriptAction::Activate),
+            60..=62 => self.pod().map(ScriptAction::FinishPod),
+            63..=68 if !self.gated.is_empty() => Some(ScriptAction::OpenGate(self.choices.pick(&self.gated))),
             // Where nothing is gated, nodes change more.
             63..=74 => self.change_node(),
             75..=77 => self.budget(),
-            78 if self.features.claims || self.features.passes => Some(Action::CreateClaim),
+            78 if self.features.claims || self.features.passes => Some(ScriptAction::CreateClaim),
             79..=99 => self.trouble(),
             _ => None,
         }
     }
 
-    fn change_node(&mut self) -> Option<Action> {
+    fn change_node(&mut self) -> Option<ScriptAction> {
         let node = self.node();
         let is_there = self.nodes[usize::from(node.0)];
         let Some(old) = is_there else {
             let shape = self.node_shape();
             self.nodes[usize::from(node.0)] = Some(shape);
-            return Some(Action::CreateNode(node, shape));
+            return Some(ScriptAction::CreateNode(node, shape));
         };
         if self.nodes.len() < 8 && self.choices.chance(25) {
             let shape = self.node_shape();
             let number = NodeNumber(u8::try_from(self.nodes.len()).unwrap_or(u8::MAX));
             self.nodes.push(Some(shape));
-            return Some(Action::CreateNode(number, shape));
+            return Some(ScriptAction::CreateNode(number, shape));
         }
         if !self.features.node_changes {
             return None;
@@ -437,56 +437,61 @@ impl<'a> Writer<'a> {
             _ => NodeShape { cpu_milli: other.cpu_milli, pods: other.pods, ..old },
         };
         self.nodes[usize::from(node.0)] = Some(shape);
-        (shape != old).then_some(Action::UpdateNode(node, shape))
+        (shape != old).then_some(ScriptAction::UpdateNode(node, shape))
     }
 
-    fn budget(&mut self) -> Option<Action> {
+    fn budget(&mut self) -> Option<ScriptAction> {
         if !self.features.budgets {
             return None;
         }
         let app = self.choices.range(0, 3) as u8;
-        Some(if self.choices.chance(70) { Action::Protect(app) } else { Action::Unprotect(app) })
+        Some(if self.choices.chance(70) { ScriptAction::Protect(app) } else { ScriptAction::Unprotect(app) })
     }
 
     /// Something of the profile's own.
-    fn trouble(&mut self) -> Option<Action> {
+    fn trouble(&mut self) -> Option<ScriptAction> {
         match self.profile {
-            Profile::Domains => return self.leave_domain(),
-            Profile::Namespaces => {
+            FaultProfile::Domains => return self.leave_domain(),
+            FaultProfile::Namespaces => {
                 return match self.choices.below(10) {
-                    0..=6 => Some(Action::LabelNamespace(self.choices.chance(50))),
-                    7 => Some(Action::Fail(self.watch_fault())),
+                    0..=6 => Some(ScriptAction::LabelNamespace(self.choices.chance(50))),
+                    7 => Some(ScriptAction::Fail(self.watch_fault())),
                     8 => self.lose(),
-                    _ => Some(Action::Fail(Fault::Restart { scheduler: 0 })),
+                    _ => Some(ScriptAction::Fail(Fault::Restart { scheduler: 0 })),
                 };
             }
             // Somebody has to be evicted before others wait for it.
-            Profile::Victims => return self.recent_pod().map(Action::Activate),
-            Profile::Controllers => return self.disturb_controllers(),
-            Profile::Nominations => {
+            FaultProfile::Victims => return self.recent_pod().map(ScriptAction::Activate),
+            FaultProfile::Controllers => return self.disturb_controllers(),
+            FaultProfile::Nominations => {
                 return match self.choices.below(10) {
                     0..=4 => self.rival(),
-                    5..=7 => Some(Action::Fail(self.watch_fault())),
-                    _ => Some(Action::Fail(self.call_fault())),
+                    5..=7 => Some(ScriptAction::Fail(self.watch_fault())),
+                    _ => Some(ScriptAction::Fail(self.call_fault())),
                 };
             }
             _ => {}
         }
-        let kinds: Vec<Profile> =
-            [Profile::Api, Profile::Watch, Profile::Nodes, Profile::Restart, Profile::Rivals]
-                .into_iter()
-                .filter(|&kind| self.profile.includes(kind))
-                .collect();
+        let kinds: Vec<FaultProfile> = [
+            FaultProfile::Api,
+            FaultProfile::Watch,
+            FaultProfile::Nodes,
+            FaultProfile::Restart,
+            FaultProfile::Rivals,
+        ]
+        .into_iter()
+        .filter(|&kind| self.profile.includes(kind))
+        .collect();
         if kinds.is_empty() {
             return None;
         }
         match self.choices.pick(&kinds) {
-            Profile::Api => Some(Action::Fail(self.call_fault())),
-            Profile::Watch => Some(Action::Fail(self.watch_fault())),
-            Profile::Nodes => self.lose(),
-            Profile::Restart => {
+            FaultProfile::Api => Some(ScriptAction::Fail(self.call_fault())),
+            FaultProfile::Watch => Some(ScriptAction::Fail(self.watch_fault())),
+            FaultProfile::Nodes => self.lose(),
+            FaultProfile::Restart => {
                 let scheduler = self.scheduler();
-                self.choices.chance(60).then_some(Action::Fail(Fault::Restart { scheduler }))
+                self.choices.chance(60).then_some(ScriptAction::Fail(Fault::Restart { scheduler }))
             }
             _ => self.rival(),
         }
@@ -499,13 +504,13 @@ impl<'a> Writer<'a> {
     fn call_fault(&mut self) -> Fault {
         let choices = &mut self.choices;
         let kind = choices.pick(&[
-            CallKind::Bind,
-            CallKind::Bind,
-            CallKind::Bind,
-            CallKind::Patch,
-            CallKind::Patch,
-            CallKind::Delete,
-            CallKind::Volumes,
+            SimulatedCallKind::Bind,
+            SimulatedCallKind::Bind,
+            SimulatedCallKind::Bind,
+            SimulatedCallKind::Patch,
+            SimulatedCallKind::Patch,
+            SimulatedCallKind::Delete,
+            SimulatedCallKind::Volumes,
         ]);
         let how = choices.pick(&[
             CallFault::Error,
@@ -530,7 +535,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A node goes, or is in another zone or in none, and takes no more pods as often as not.
-    fn leave_domain(&mut self) -> Option<Action> {
+    fn leave_domain(&mut self) -> Option<ScriptAction> {
         if self.choices.chance(35) {
             return self.lose();
         }
@@ -539,21 +544,25 @@ impl<'a> Writer<'a> {
         let zone = self.choices.chance(50).then(|| self.choices.range(0, 2) as u8);
         let shape = NodeShape { zone, cordoned: old.cordoned || self.choices.chance(30), ..old };
         self.nodes[usize::from(node.0)] = Some(shape);
-        (shape != old).then_some(Action::UpdateNode(node, shape))
+        (shape != old).then_some(ScriptAction::UpdateNode(node, shape))
     }
 
     /// A node changes so that a controller has to act, or something goes wrong for one.
-    fn disturb_controllers(&mut self) -> Option<Action> {
+    fn disturb_controllers(&mut self) -> Option<ScriptAction> {
         let controller = FIRST_CONTROLLER + self.choices.range(0, 1) as u8;
         match self.choices.below(20) {
             0..=13 => self.change_standing_of_node(),
             14 | 15 => {
-                let kind =
-                    self.choices.pick(&[CallKind::Patch, CallKind::Delete, CallKind::Write, CallKind::Write]);
+                let kind = self.choices.pick(&[
+                    SimulatedCallKind::Patch,
+                    SimulatedCallKind::Delete,
+                    SimulatedCallKind::Write,
+                    SimulatedCallKind::Write,
+                ]);
                 let Fault::Calls { how, count, .. } = self.call_fault() else { return None };
-                Some(Action::Fail(Fault::Calls { kind, how, count }))
+                Some(ScriptAction::Fail(Fault::Calls { kind, how, count }))
             }
-            16 | 17 => Some(Action::Fail(match self.watch_fault() {
+            16 | 17 => Some(ScriptAction::Fail(match self.watch_fault() {
                 Fault::Stall { stream, ms, .. } => Fault::Stall { scheduler: controller, stream, ms },
                 Fault::Duplicate { stream, .. } => Fault::Duplicate { scheduler: controller, stream },
                 Fault::Disconnect { stream, ms, .. } => {
@@ -561,12 +570,12 @@ impl<'a> Writer<'a> {
                 }
                 other => other,
             })),
-            18 => Some(Action::Fail(Fault::Restart { scheduler: controller })),
+            18 => Some(ScriptAction::Fail(Fault::Restart { scheduler: controller })),
             _ => self.lose(),
         }
     }
 
-    fn change_standing_of_node(&mut self) -> Option<Action> {
+    fn change_standing_of_node(&mut self) -> Option<ScriptAction> {
         let node = self.node();
         let old = self.nodes[usize::from(node.0)]?;
         let shape = match self.choices.below(8) {
@@ -582,30 +591,30 @@ impl<'a> Writer<'a> {
             }
         };
         self.nodes[usize::from(node.0)] = Some(shape);
-        (shape != old).then_some(Action::UpdateNode(node, shape))
+        (shape != old).then_some(ScriptAction::UpdateNode(node, shape))
     }
 
-    fn lose(&mut self) -> Option<Action> {
+    fn lose(&mut self) -> Option<ScriptAction> {
         if self.choices.chance(40) {
-            return self.pod().map(Action::RecreatePod);
+            return self.pod().map(ScriptAction::RecreatePod);
         }
         let node = self.node();
         if self.nodes[usize::from(node.0)].take().is_some() {
-            return Some(Action::DeleteNode(node));
+            return Some(ScriptAction::DeleteNode(node));
         }
         let shape = self.node_shape();
         self.nodes[usize::from(node.0)] = Some(shape);
-        Some(Action::CreateNode(node, shape))
+        Some(ScriptAction::CreateNode(node, shape))
     }
 
-    fn rival(&mut self) -> Option<Action> {
+    fn rival(&mut self) -> Option<ScriptAction> {
         let pod = self.pod()?;
         // Also to a node that is not there, or not yet.
         let node = NodeNumber(self.choices.range(0, self.nodes.len() as u64) as u8);
         match self.choices.below(10) {
-            0..=4 if self.features.nominations => Some(Action::Nominate(pod, node)),
-            5 | 6 if self.features.nominations => Some(Action::Withdraw(pod)),
-            7 | 8 => Some(Action::BindElsewhere(pod, node)),
+            0..=4 if self.features.nominations => Some(ScriptAction::Nominate(pod, node)),
+            5 | 6 if self.features.nominations => Some(ScriptAction::Withdraw(pod)),
+            7 | 8 => Some(ScriptAction::BindElsewhere(pod, node)),
             _ => None,
         }
     }

@@ -188,7 +188,7 @@ mod tests {
 
     /// Anti-affinity reaches beyond a node, evictions do not.
     #[test]
-    fn evictions_help_on_their_own_node_only() {
+    fn preemption_helps_on_the_victims_node_only() {
         let node =
             NodeShape { cpu_milli: 1000, memory_mi: 64, pods: 5, zone: Some(0), ..NodeShape::default() };
         let keeps_away = PodShape { app: 2, avoids: Some((1, Domain::Zone)), ..PodShape::default() };

@@ -49,7 +49,7 @@ mod violation;
 mod watches;
 
 pub use generate::generate;
-pub use run::{Outcome, run, run_traced};
+pub use run::{SimulationOutcome, run, run_traced};
 pub use shrink::{Shrunk, shrink};
 pub use violation::{CheckCounts, Invariant, Violation};
 

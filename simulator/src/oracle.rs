@@ -6,7 +6,7 @@ use schedlab_core::api_call::ApiCall;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
 use schedlab_core::mutants::Mutants;
-use schedlab_core::scheduler::{Scheduler, Step};
+use schedlab_core::scheduler::{ScheduleOneOutcome, Scheduler};
 
 use super::actor::make_scheduler;
 use super::plugins::{Patience, SharedBoard};
@@ -91,11 +91,13 @@ impl Simulation<'_> {
 }
 
 fn ask_once(scheduler: &mut Scheduler) -> Answer {
-    let nominations = scheduler.world().nominations().version();
-    let (pod, is_placed) = match scheduler.step(&mut NoProbe) {
-        Step::Idle => return Answer::Stops,
-        Step::Assumed { pod, .. } => (pod, true),
-        Step::Unschedulable { pod } | Step::Failed { pod } | Step::NominatedMissed { pod } => (pod, false),
+    let nominations = scheduler.world().nominator().version();
+    let (pod, is_placed) = match scheduler.schedule_one(&mut NoProbe) {
+        ScheduleOneOutcome::Idle => return Answer::Stops,
+        ScheduleOneOutcome::Assumed { pod, .. } => (pod, true),
+        ScheduleOneOutcome::Unschedulable { pod }
+        | ScheduleOneOutcome::Failed { pod }
+        | ScheduleOneOutcome::NominatedMissed { pod } => (pod, false),
     };
     let row = *scheduler.world().pods().get(pod);
     if is_placed {
@@ -107,6 +109,6 @@ fn ask_once(scheduler: &mut Scheduler) -> Answer {
     if calls.iter().any(|call| matches!(call.call, ApiCall::DeletePod { .. })) {
         return Answer::Evicts(row.uid.0);
     }
-    let is_same = scheduler.world().nominations().version() == nominations;
+    let is_same = scheduler.world().nominator().version() == nominations;
     if is_same { Answer::Nothing } else { Answer::Stops }
 }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use schedlab_core::api_call::{ApiCall, VolumeWrites};
 use schedlab_core::class::PodClass;
-use schedlab_core::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
+use schedlab_core::framework::plugin::{Plugin, PreEnqueuePlugin, PreEnqueueResult};
 use schedlab_core::framework::points::{
-    Action, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
-    PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal, RegisteredEvent, ReservePlugin,
+    ActionType, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
+    PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, RegisteredEvent, ReservePlugin, Status,
 };
 use schedlab_core::framework::status::Reason;
 use schedlab_core::ids::{NodeId, PodUid};
@@ -95,15 +95,15 @@ impl Plugin for SimulatedClaim {
 }
 
 impl PreEnqueuePlugin for SimulatedClaim {
-    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<HeldBack> {
+    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<PreEnqueueResult> {
         let waits = class.input.labels.contains_key(CLAIM_LABEL) && !self.0.lock().has_claim;
-        waits.then(|| HeldBack::telling("waiting for the claim"))
+        waits.then(|| PreEnqueueResult::rejected_with_message("waiting for the claim"))
     }
 }
 
 impl EnqueueExtensions for SimulatedClaim {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
-        vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
+        vec![RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD)]
     }
 }
 
@@ -133,7 +133,7 @@ impl Plugin for SimulatedPermit {
 }
 
 impl ReservePlugin for SimulatedPermit {
-    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Refusal> {
+    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Status> {
         *self.0.lock().reserved.entry(pod.uid).or_default() += 1;
         Ok(())
     }
@@ -185,7 +185,7 @@ impl PermitPlugin for SimulatedPass {
             return Permit::Approve;
         }
         match board.patience {
-            Patience::Rejects => Permit::Deny(Refusal::unschedulable(Reason::Text("no claim"))),
+            Patience::Rejects => Permit::Deny(Status::unschedulable(Reason::Text("no claim"))),
             Patience::Waits => {
                 board.waiting.push((pod.uid, PASS));
                 Permit::Wait { timeout_ns: PERMIT_TIMEOUT_NS }
@@ -196,7 +196,7 @@ impl PermitPlugin for SimulatedPass {
 
 impl EnqueueExtensions for SimulatedPass {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
-        vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
+        vec![RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD)]
     }
 }
 
@@ -219,7 +219,7 @@ impl Plugin for SimulatedPreBind {
 
 impl EnqueueExtensions for SimulatedPreBind {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
-        vec![RegisteredEvent::always(EventResource::Node, Action::ADD)]
+        vec![RegisteredEvent::always(EventResource::Node, ActionType::ADD)]
     }
 }
 
@@ -235,7 +235,7 @@ impl SimulatedPreBind {
         board.deadlines_ns.remove(&pod);
         if work == "refuse" && board.was_refused.insert(pod, ()).is_none() {
             board.refused.push(pod);
-            return PreBindStep::Refuse(Refusal::unschedulable(Reason::Text("not yet")));
+            return PreBindStep::Reject(Status::unschedulable(Reason::Text("not yet")));
         }
         PreBindStep::Done
     }
@@ -265,7 +265,7 @@ impl PreBindPlugin for SimulatedPreBind {
                 let writes = VolumeWrites { pod: pod.uid, bindings: Vec::new(), provisions: Vec::new() };
                 PreBindStep::Perform(vec![ApiCall::BindVolumes(Box::new(writes))])
             }
-            (_, PreBindProgress::CallFailed(why)) => PreBindStep::Refuse(Refusal::error(why)),
+            (_, PreBindProgress::CallFailed(why)) => PreBindStep::Reject(Status::error(why)),
             ("call", _) => PreBindStep::Done,
             (_, PreBindProgress::TimedOut) => self.end_of_wait(pod.uid, work),
             _ => self.wait(pod.uid, handle.now_ns),

@@ -10,7 +10,7 @@ use super::run::Simulation;
 use super::scenario::NODES_MAX;
 use super::shape::PodShape;
 use super::violation::Invariant;
-use schedlab_cluster::api::PodRow;
+use schedlab_cluster::api::StoredPodRow;
 use schedlab_cluster::runtime::virtual_time::{Effect, ReadyCall};
 
 /// Resources are all that counts for the pod: it keeps away from nobody and needs nobody.
@@ -39,7 +39,7 @@ impl Simulation<'_> {
     /// calls that say so may go out much later, when the preemptor is gone.
     fn note_losers(&mut self, at: usize, node: u8, priority: i32) {
         let actor = &self.actors[at];
-        let is_named = |row: &PodRow| {
+        let is_named = |row: &StoredPodRow| {
             let may_name = actor.records.get(&row.uid).map_or(0, |record| record.may_name);
             row.nominated.map(number_of_name) == Some(node) || may_name & (1 << node) != 0
         };
@@ -75,7 +75,7 @@ impl Simulation<'_> {
         if shape.never_preempts || needs_others || self.actors[at].has_shared_port {
             return;
         }
-        let held: Vec<u8> = world.nominations().nodes().map(|(node, _)| number_of_id(world, node)).collect();
+        let held: Vec<u8> = world.nominator().nodes().map(|(node, _)| number_of_id(world, node)).collect();
         let named = known.nominated().map(|node| number_of_id(world, node));
         self.checks.note(Invariant::NothingFitsAndWaits);
         self.look(at, known.uid);
@@ -102,14 +102,14 @@ impl Simulation<'_> {
             return;
         }
         let priority = world.class(row.class).priority;
-        let node = world.nominations().node_of(preemptor);
+        let node = world.nominator().node_of(preemptor);
         let lower = node.and_then(|node| {
             // A pod that was on its way there and has just given the node up may keep its nomination.
             let was_there = |uid: &PodUid| {
                 let record = self.actors[at].records.get(uid);
                 record.is_some_and(|record| record.chosen == Some(number_of_id(world, node)))
             };
-            let others = world.nominations().on(node).iter();
+            let others = world.nominator().nominated_pods_for_node(node).iter();
             let lower = others.filter(|other| other.priority < priority).map(|other| other.pod);
             // What another scheduler's pods are nominated to is for that one to say.
             let is_own = |uid: &PodUid| {
@@ -155,7 +155,7 @@ impl Simulation<'_> {
         if !violates || !is_monotone || !budgets_are_known {
             return;
         }
-        let nominated = self.actors[at].scheduler().world().nominations().len();
+        let nominated = self.actors[at].scheduler().world().nominator().len();
         if nominated > 1 {
             return;
         }

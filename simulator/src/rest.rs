@@ -7,7 +7,7 @@ use super::preemption::is_plain;
 use super::run::Simulation;
 use super::shape::Hold;
 use super::violation::Invariant;
-use schedlab_cluster::api::{ConditionSetId, PodFlags, PodRow};
+use schedlab_cluster::api::{ConditionSetId, PodFlags, StoredPodRow};
 
 impl Simulation<'_> {
     /// Nothing moves any more: the whole state is looked at.
@@ -36,9 +36,9 @@ impl Simulation<'_> {
         let reserved = actor.board.lock().reserved.clone();
         let leaks = [
             (queue.counts().in_flight, "pods in flight"),
-            (queue.kept_event_count(), "events kept for pods in flight"),
+            (queue.in_flight_event_count(), "events kept for pods in flight"),
             (counts.assumed, "assumed pods"),
-            (scheduler.bindings().len(), "binding cycles"),
+            (scheduler.binding_cycles().len(), "binding cycles"),
             (reserved.len(), "reserved pods"),
         ];
         if let Some((count, what)) = leaks.into_iter().find(|(count, _)| *count > 0) {
@@ -51,7 +51,7 @@ impl Simulation<'_> {
         self.checks.note(Invariant::NominatorEqualsStatus);
         let actor = &self.actors[at];
         let world = actor.scheduler().world();
-        let nominations = world.nominations();
+        let nominations = world.nominator();
         let (mut wrong, mut outlived) = (None, None);
         // Those of another scheduler hold room as well.
         for row in self.truth.pods.values() {
@@ -93,7 +93,7 @@ impl Simulation<'_> {
     /// that may not evict keeps it, and so does one that was not tried since its status came to say it:
     /// somebody else wrote it, or the scheduler itself, whose older word was seen in between. Judged where
     /// resources alone decide: otherwise the end of its last victim may wake nobody.
-    fn outlives_its_attempt(&self, at: usize, row: &PodRow) -> bool {
+    fn outlives_its_attempt(&self, at: usize, row: &StoredPodRow) -> bool {
         let scheduler = self.actors[at].scheduler();
         let stands = scheduler.world().pods().find(row.uid).map(|pod| scheduler.standing(pod));
         !self.scenario.setup.gates.nominated_node_name_for_expectation

@@ -3,12 +3,12 @@
 
 use schedlab_core::ids::PodUid;
 
-use schedlab_cluster::api::PodRow;
+use schedlab_cluster::api::StoredPodRow;
 
 /// Pods, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodRows {
-    rows: Vec<Option<PodRow>>,
+    rows: Vec<Option<StoredPodRow>>,
     len: usize,
 }
 
@@ -17,7 +17,7 @@ fn place(pod: PodUid) -> usize {
 }
 
 impl PodRows {
-    pub(super) fn get(&self, pod: &PodUid) -> Option<&PodRow> {
+    pub(super) fn get(&self, pod: &PodUid) -> Option<&StoredPodRow> {
         self.rows.get(place(*pod))?.as_ref()
     }
 
@@ -29,7 +29,7 @@ impl PodRows {
         self.len
     }
 
-    pub(super) fn insert(&mut self, row: PodRow) {
+    pub(super) fn insert(&mut self, row: StoredPodRow) {
         let at = place(row.uid);
         if self.rows.len() <= at {
             self.rows.resize(at + 1, None);
@@ -42,7 +42,7 @@ impl PodRows {
         self.len -= usize::from(old.is_some());
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &PodRow> + Clone {
+    pub(super) fn values(&self) -> impl Iterator<Item = &StoredPodRow> + Clone {
         self.rows.iter().flatten()
     }
 }

@@ -15,14 +15,14 @@ use schedlab_core::ids::PodUid;
 
 use super::actor::Actor;
 use super::controllers::{ControllerActor, controller_at};
-use super::faults::{CallFault, CallKind, FaultCounts};
+use super::faults::{CallFault, FaultCounts, SimulatedCallKind};
 use super::item::Item;
 use super::judge::View;
-use super::scenario::{Action, NODES_MAX, NodeNumber, Scenario};
+use super::scenario::{NODES_MAX, NodeNumber, Scenario, ScriptAction};
 use super::shape::{NodeShape, PodShape};
 use super::truth::Objects;
 use super::violation::{CheckCounts, Invariant, Violation};
-use schedlab_cluster::api::{Api, PodRow, PodTemplateRef, Watch, WatchEvent};
+use schedlab_cluster::api::{Api, PodTemplateRef, StoredPodRow, Watch, WatchEvent};
 use schedlab_cluster::embedded::EmbeddedCluster;
 use schedlab_cluster::latency::Latency;
 use schedlab_cluster::runtime::virtual_time::{Agenda, ReadyCall, VirtualClock};
@@ -35,7 +35,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// How a run ended.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Items of the agenda that were processed.
     pub events: u64,
     /// Virtual time that passed.
@@ -72,7 +72,7 @@ pub(super) struct Simulation<'s> {
     pub(super) shape_of_spec: Vec<u8>,
     pub(super) node_shapes: FxHashMap<u64, NodeShape>,
     pub(super) templates: Vec<Option<PodTemplateRef>>,
-    pub(super) armed: Vec<(CallKind, CallFault, u8)>,
+    pub(super) armed: Vec<(SimulatedCallKind, CallFault, u8)>,
     pub(super) protected: [bool; 16],
     /// Pods that somebody else bound.
     pub(super) foreign: FxHashSet<PodUid>,
@@ -95,13 +95,13 @@ pub(super) struct Simulation<'s> {
 
 /// Runs a scenario to its end or to the first violation.
 #[must_use]
-pub fn run(scenario: &Scenario) -> Outcome {
+pub fn run(scenario: &Scenario) -> SimulationOutcome {
     Simulation::new(scenario).run().0
 }
 
 /// Runs a scenario and tells all that happened, a line an event.
 #[must_use]
-pub fn run_traced(scenario: &Scenario) -> (Outcome, Vec<String>) {
+pub fn run_traced(scenario: &Scenario) -> (SimulationOutcome, Vec<String>) {
     let mut simulation = Simulation::new(scenario);
     simulation.trace = Some(Vec::new());
     simulation.run()
@@ -165,7 +165,7 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    fn run(mut self) -> (Outcome, Vec<String>) {
+    fn run(mut self) -> (SimulationOutcome, Vec<String>) {
         self.create_namespaces();
         self.publish();
         self.schedule_script();
@@ -201,7 +201,7 @@ impl<'s> Simulation<'s> {
             }
             self.check_patience();
         }
-        let outcome = Outcome {
+        let outcome = SimulationOutcome {
             events: self.events,
             virtual_ns: self.clock.now_ns() - SECOND,
             hash: self.hash,
@@ -258,7 +258,7 @@ impl<'s> Simulation<'s> {
         Latency::Uniform { low_ns, high_ns }.draw_ns(&mut Draws::new(bits))
     }
 
-    pub(super) fn shape_of(&self, row: &PodRow) -> &'s PodShape {
+    pub(super) fn shape_of(&self, row: &StoredPodRow) -> &'s PodShape {
         &self.scenario.shapes[usize::from(self.shape_of_spec[row.spec.0 as usize])]
     }
 
@@ -270,7 +270,7 @@ impl<'s> Simulation<'s> {
         self.paused_ns = self.now_ns();
         self.paused_events = self.events;
         match self.scenario.script.get(self.at) {
-            Some(event) if event.action != Action::Settle => {
+            Some(event) if event.action != ScriptAction::Settle => {
                 self.is_settling = false;
                 self.push(self.now_ns() + event.after_us * 1000, Item::Script);
             }

@@ -7,9 +7,9 @@ use std::fmt;
 use schedlab_cluster::controllers::{ControllerDescriptor, ControllerMutants};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::mutants::Mutants;
-use schedlab_core::scheduler::{FeatureGates, NominatedNodeMiss, PlainBindings};
+use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBindings};
 
-use super::faults::{Fault, Profile};
+use super::faults::{Fault, FaultProfile};
 use super::shape::{NodeShape, PodShape};
 use schedlab_cluster::latency::{Latency, RateLimit};
 
@@ -38,7 +38,7 @@ impl fmt::Display for PodHandle {
 
 /// Something that happens to the cluster, or goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ScriptAction {
     /// A node comes.
     CreateNode(NodeNumber, NodeShape),
     /// A node changes.
@@ -79,18 +79,18 @@ pub enum Action {
 
 /// One line of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ScriptEvent {
     /// Its number: what other events call it by, also in a shrunk script.
     pub number: u32,
     /// How long after the event before it.
     pub after_us: u64,
     /// What happens.
-    pub action: Action,
+    pub action: ScriptAction,
 }
 
 /// How the schedulers work.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct SimulationSetup {
     /// Feature gates.
     pub gates: FeatureGates,
     /// Whether verdicts are kept.
@@ -110,7 +110,7 @@ pub struct Setup {
     /// Queued calls on their way at most.
     pub parallel_calls_max: usize,
     /// What becomes of a pod that its nominated node does not fit.
-    pub nominated_node_miss: NominatedNodeMiss,
+    pub nominated_node_name_miss: NominatedNodeNameMiss,
     /// How plain pods are bound.
     pub plain_bindings: PlainBindings,
     /// The defect that the schedulers are given; none, without the feature `mutants`.
@@ -127,37 +127,37 @@ pub struct Scenario {
     /// What latencies and ties are drawn from.
     pub seed: u64,
     /// Which faults it may have.
-    pub profile: Profile,
+    pub profile: FaultProfile,
     /// How the schedulers work.
-    pub setup: Setup,
+    pub setup: SimulationSetup,
     /// The kinds of pods.
     pub shapes: Vec<PodShape>,
     /// What happens.
-    pub script: Vec<Event>,
+    pub script: Vec<ScriptEvent>,
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for ScriptAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Action::CreateNode(node, shape) => write!(f, "create node {node} ({shape})"),
-            Action::UpdateNode(node, shape) => write!(f, "update node {node} ({shape})"),
-            Action::DeleteNode(node) => write!(f, "delete node {node}"),
-            Action::CreatePod(shape) => write!(f, "create a pod of shape {shape}"),
-            Action::DeletePod(pod) => write!(f, "delete {pod}"),
-            Action::RecreatePod(pod) => write!(f, "delete {pod} and create it again under its name"),
-            Action::FinishPod(pod) => write!(f, "{pod} succeeds"),
-            Action::OpenGate(pod) => write!(f, "remove the gate of {pod}"),
-            Action::CreateClaim => write!(f, "create the claim"),
-            Action::Activate(pod) => write!(f, "a plugin asks for {pod}"),
-            Action::Nominate(pod, node) => write!(f, "an outside writer nominates {pod} to {node}"),
-            Action::Withdraw(pod) => write!(f, "the outside writer takes the nomination of {pod} back"),
-            Action::BindElsewhere(pod, node) => write!(f, "somebody else binds {pod} to {node}"),
-            Action::Protect(app) => write!(f, "a budget protects app a{app}"),
-            Action::Unprotect(app) => write!(f, "the budget of app a{app} is deleted"),
-            Action::LabelNamespace(true) => write!(f, "label the second namespace"),
-            Action::LabelNamespace(false) => write!(f, "remove the label of the second namespace"),
-            Action::Fail(fault) => write!(f, "{fault}"),
-            Action::Settle => write!(f, "wait until nothing moves"),
+            ScriptAction::CreateNode(node, shape) => write!(f, "create node {node} ({shape})"),
+            ScriptAction::UpdateNode(node, shape) => write!(f, "update node {node} ({shape})"),
+            ScriptAction::DeleteNode(node) => write!(f, "delete node {node}"),
+            ScriptAction::CreatePod(shape) => write!(f, "create a pod of shape {shape}"),
+            ScriptAction::DeletePod(pod) => write!(f, "delete {pod}"),
+            ScriptAction::RecreatePod(pod) => write!(f, "delete {pod} and create it again under its name"),
+            ScriptAction::FinishPod(pod) => write!(f, "{pod} succeeds"),
+            ScriptAction::OpenGate(pod) => write!(f, "remove the gate of {pod}"),
+            ScriptAction::CreateClaim => write!(f, "create the claim"),
+            ScriptAction::Activate(pod) => write!(f, "a plugin asks for {pod}"),
+            ScriptAction::Nominate(pod, node) => write!(f, "an outside writer nominates {pod} to {node}"),
+            ScriptAction::Withdraw(pod) => write!(f, "the outside writer takes the nomination of {pod} back"),
+            ScriptAction::BindElsewhere(pod, node) => write!(f, "somebody else binds {pod} to {node}"),
+            ScriptAction::Protect(app) => write!(f, "a budget protects app a{app}"),
+            ScriptAction::Unprotect(app) => write!(f, "the budget of app a{app} is deleted"),
+            ScriptAction::LabelNamespace(true) => write!(f, "label the second namespace"),
+            ScriptAction::LabelNamespace(false) => write!(f, "remove the label of the second namespace"),
+            ScriptAction::Fail(fault) => write!(f, "{fault}"),
+            ScriptAction::Settle => write!(f, "wait until nothing moves"),
         }
     }
 }
@@ -181,13 +181,14 @@ impl Scenario {
     /// The scenario as text: the setup, the shapes in use, and the script.
     #[must_use]
     pub fn text(&self) -> String {
-        let Setup { gates, class_cache, schedulers, watch, call, cycle_ns, limit, .. } = &self.setup;
+        let SimulationSetup { gates, class_cache, schedulers, watch, call, cycle_ns, limit, .. } =
+            &self.setup;
         let mut lines = vec![format!(
             "schedulers {schedulers}, class cache {class_cache:?}, watch {watch}, calls {call}, cycle {cycle_ns}ns, \
              limit {limit:?}, test plugins {}, parallel calls {}, miss {:?}, plain bindings {:?}",
             self.setup.has_plugins,
             self.setup.parallel_calls_max,
-            self.setup.nominated_node_miss,
+            self.setup.nominated_node_name_miss,
             self.setup.plain_bindings
         )];
         lines.push(format!("{gates:?}"));
@@ -198,14 +199,14 @@ impl Scenario {
         let is_used = |at: usize| {
             self.script
                 .iter()
-                .any(|event| event.action == Action::CreatePod(u8::try_from(at).unwrap_or(u8::MAX)))
+                .any(|event| event.action == ScriptAction::CreatePod(u8::try_from(at).unwrap_or(u8::MAX)))
         };
         for (at, shape) in self.shapes.iter().enumerate().filter(|(at, _)| is_used(*at)) {
             lines.push(format!("shape {at}: {shape}"));
         }
         for event in &self.script {
             let made = match event.action {
-                Action::CreatePod(_) => format!(": p{}", event.number),
+                ScriptAction::CreatePod(_) => format!(": p{}", event.number),
                 _ => String::new(),
             };
             lines.push(format!("{:>5} +{}us {}{made}", event.number, event.after_us, event.action));

@@ -9,10 +9,11 @@ use super::controllers::controller_at;
 use super::faults::{Counted, Fault};
 use super::item::Item;
 use super::run::Simulation;
-use super::scenario::{Action, Event, NodeNumber, PodHandle};
+use super::scenario::{NodeNumber, PodHandle, ScriptAction, ScriptEvent};
 use super::shape::{Hold, NodeShape, PodShape, namespace_name, second_namespace};
 use schedlab_cluster::api::{
-    Api, Binding, Nomination, Object, ObjectKey, PodFlags, PodPhase, PodRow, PodStatusPatch, SpecId,
+    Api, Binding, NominatedNodeNamePatch, Object, ObjectKey, PodFlags, PodPhase, PodStatusPatch, SpecId,
+    StoredPodRow,
 };
 
 const MS: u64 = 1_000_000;
@@ -28,43 +29,43 @@ fn node_key(node: NodeNumber) -> ObjectKey {
 
 impl Simulation<'_> {
     /// Performs one event of the script. One that has lost what it is about does nothing.
-    pub(super) fn perform(&mut self, event: Event) {
+    pub(super) fn perform(&mut self, event: ScriptEvent) {
         match event.action {
-            Action::CreateNode(node, shape) => self.create_node(node, shape),
-            Action::UpdateNode(node, shape) => self.update_node(node, shape),
-            Action::DeleteNode(node) => self.delete_node(node),
-            Action::CreatePod(shape) => self.create_pod(event.number, shape),
-            Action::DeletePod(pod) => {
+            ScriptAction::CreateNode(node, shape) => self.create_node(node, shape),
+            ScriptAction::UpdateNode(node, shape) => self.update_node(node, shape),
+            ScriptAction::DeleteNode(node) => self.delete_node(node),
+            ScriptAction::CreatePod(shape) => self.create_pod(event.number, shape),
+            ScriptAction::DeletePod(pod) => {
                 if let Some(row) = self.row(pod) {
                     // Somebody may have been faster.
                     let _ = self.api.delete_pod(row.uid);
                 }
             }
-            Action::RecreatePod(pod) => self.recreate_pod(pod),
-            Action::FinishPod(pod) => self.finish_pod(pod),
-            Action::OpenGate(pod) => self.open_gate(pod),
-            Action::CreateClaim => {
+            ScriptAction::RecreatePod(pod) => self.recreate_pod(pod),
+            ScriptAction::FinishPod(pod) => self.finish_pod(pod),
+            ScriptAction::OpenGate(pod) => self.open_gate(pod),
+            ScriptAction::CreateClaim => {
                 // A second one is refused: the first is enough.
                 let _ = self.api.create(object(json!({ "apiVersion": "storage.k8s.io/v1",
                     "kind": "StorageClass", "metadata": { "name": "claim" }, "provisioner": "example.com/none" })));
             }
-            Action::Activate(pod) => self.ask_for(pod),
-            Action::Nominate(pod, node) => self.nominate(pod, Some(node)),
-            Action::Withdraw(pod) => self.nominate(pod, None),
-            Action::BindElsewhere(pod, node) => self.bind_elsewhere(pod, node),
-            Action::Protect(app) => self.protect(app),
-            Action::Unprotect(app) => self.unprotect(app),
-            Action::LabelNamespace(is_labelled) => {
+            ScriptAction::Activate(pod) => self.ask_for(pod),
+            ScriptAction::Nominate(pod, node) => self.nominate(pod, Some(node)),
+            ScriptAction::Withdraw(pod) => self.nominate(pod, None),
+            ScriptAction::BindElsewhere(pod, node) => self.bind_elsewhere(pod, node),
+            ScriptAction::Protect(app) => self.protect(app),
+            ScriptAction::Unprotect(app) => self.unprotect(app),
+            ScriptAction::LabelNamespace(is_labelled) => {
                 if self.scenario.has_second_namespace() {
                     self.api.update(object(second_namespace(is_labelled))).expect("the namespace exists");
                 }
             }
-            Action::Fail(fault) => self.go_wrong(fault),
-            Action::Settle => {}
+            ScriptAction::Fail(fault) => self.go_wrong(fault),
+            ScriptAction::Settle => {}
         }
     }
 
-    fn row(&self, pod: PodHandle) -> Option<PodRow> {
+    fn row(&self, pod: PodHandle) -> Option<StoredPodRow> {
         self.truth.pods.get(self.handles.get(&pod.0)?).copied()
     }
 
@@ -196,7 +197,7 @@ impl Simulation<'_> {
         let patch = PodStatusPatch {
             pod: row.uid,
             condition: None,
-            nomination: Nomination::Keep,
+            nomination: NominatedNodeNamePatch::Keep,
             phase: Some(PodPhase::Succeeded),
         };
         self.api.patch_pod_status(patch).expect("the pod exists");
@@ -227,8 +228,8 @@ impl Simulation<'_> {
             return;
         }
         let nomination = match node {
-            Some(node) => Nomination::Set(self.api.node_name_id(&node.to_string())),
-            None => Nomination::Clear,
+            Some(node) => NominatedNodeNamePatch::Set(self.api.node_name_id(&node.to_string())),
+            None => NominatedNodeNamePatch::Clear,
         };
         let patch = PodStatusPatch { pod: row.uid, condition: None, nomination, phase: None };
         self.api.patch_pod_status(patch).expect("the pod exists");
@@ -312,7 +313,7 @@ impl Simulation<'_> {
         self.truth.list(&mut events);
         self.events += events.len() as u64;
         for event in &events {
-            self.tell(at, event);
+            self.deliver(at, event);
         }
         self.after(at);
     }

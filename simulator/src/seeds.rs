@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use schedlab_cluster::controllers::{ControllerDescriptor, ControllerMutants};
 use schedlab_core::mutants::Mutants;
 
-use super::faults::{FaultCounts, Profile};
+use super::faults::{FaultCounts, FaultProfile};
 use super::generate;
-use super::run::{Outcome, run};
+use super::run::{SimulationOutcome, run};
 use super::scenario::Scenario;
 use super::violation::{CheckCounts, Invariant, Violation};
 
@@ -23,7 +23,7 @@ pub struct SeedPlan {
     /// The seeds.
     pub seeds: Range<u64>,
     /// The faults; `None` takes another profile with every seed.
-    pub profile: Option<Profile>,
+    pub profile: Option<FaultProfile>,
     /// How many threads.
     pub threads: usize,
     /// The defect that schedulers are given; none, without the feature `mutants`.
@@ -46,7 +46,7 @@ pub enum Go {
 impl SeedPlan {
     /// The profile of a seed.
     #[must_use]
-    pub fn profile_of(&self, seed: u64) -> Profile {
+    pub fn profile_of(&self, seed: u64) -> FaultProfile {
         self.profile.unwrap_or_else(|| mixed_profile(seed))
     }
 
@@ -63,29 +63,29 @@ impl SeedPlan {
 
 /// Storms are the most frequent, quiet seeds the rarest.
 #[must_use]
-pub fn mixed_profile(seed: u64) -> Profile {
-    const TURN: [Profile; 10] = [
-        Profile::Storm,
-        Profile::Api,
-        Profile::Watch,
-        Profile::Nodes,
-        Profile::Restart,
-        Profile::Storm,
-        Profile::Rivals,
-        Profile::None,
-        Profile::Storm,
-        Profile::Api,
+pub fn mixed_profile(seed: u64) -> FaultProfile {
+    const TURN: [FaultProfile; 10] = [
+        FaultProfile::Storm,
+        FaultProfile::Api,
+        FaultProfile::Watch,
+        FaultProfile::Nodes,
+        FaultProfile::Restart,
+        FaultProfile::Storm,
+        FaultProfile::Rivals,
+        FaultProfile::None,
+        FaultProfile::Storm,
+        FaultProfile::Api,
     ];
     TURN[(seed % 10) as usize]
 }
 
 /// A seed that failed.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct SeedFailure {
     /// The seed.
     pub seed: u64,
     /// Its profile.
-    pub profile: Profile,
+    pub profile: FaultProfile,
     /// What did not hold.
     pub violation: Violation,
     /// Controllers that ran beside those of the scenario.
@@ -94,7 +94,7 @@ pub struct Failure {
 
 /// What all seeds came to.
 #[derive(Clone, Debug, Default)]
-pub struct Summary {
+pub struct SeedSummary {
     /// Seeds that were run.
     pub seeds: u64,
     /// Events of all of them.
@@ -106,11 +106,11 @@ pub struct Summary {
     /// Checks that were made.
     pub checks: CheckCounts,
     /// The failure with the lowest seed.
-    pub failure: Option<Failure>,
+    pub failure: Option<SeedFailure>,
 }
 
-impl Summary {
-    fn add(&mut self, other: &Summary) {
+impl SeedSummary {
+    fn add(&mut self, other: &SeedSummary) {
         self.seeds += other.seeds;
         self.events += other.events;
         self.virtual_ns += other.virtual_ns;
@@ -119,15 +119,15 @@ impl Summary {
         self.note_failure(other.failure.clone());
     }
 
-    fn note_outcome(&mut self, outcome: &Outcome) {
+    fn note_outcome(&mut self, outcome: &SimulationOutcome) {
         self.events += outcome.events;
         self.virtual_ns += u128::from(outcome.virtual_ns);
         self.faults.add(&outcome.faults);
         self.checks.add(&outcome.checks);
     }
 
-    fn note_failure(&mut self, failure: Option<Failure>) {
-        let is_first = |new: &Failure| self.failure.as_ref().is_none_or(|known| new.seed < known.seed);
+    fn note_failure(&mut self, failure: Option<SeedFailure>) {
+        let is_first = |new: &SeedFailure| self.failure.as_ref().is_none_or(|known| new.seed < known.seed);
         if let Some(failure) = failure.filter(is_first) {
             self.failure = Some(failure);
         }
@@ -148,7 +148,7 @@ pub fn keep_panics_quiet() {
 
 /// Runs a scenario; a panic is a violation.
 #[must_use]
-pub fn run_caught(scenario: &Scenario) -> Outcome {
+pub fn run_caught(scenario: &Scenario) -> SimulationOutcome {
     LAST_PANIC.with(|last| last.borrow_mut().clear());
     catch_unwind(AssertUnwindSafe(|| run(scenario))).unwrap_or_else(|payload| {
         let said = payload.downcast_ref::<String>().map(String::as_str);
@@ -156,11 +156,11 @@ pub fn run_caught(scenario: &Scenario) -> Outcome {
         let known = LAST_PANIC.with(|last| last.borrow().clone());
         let message = if known.is_empty() { said.to_owned() } else { known.replace('\n', " ") };
         let violation = Some(Violation { invariant: Invariant::NoPanic, message, at_ns: 0, event: 0 });
-        Outcome { violation, ..Outcome::default() }
+        SimulationOutcome { violation, ..SimulationOutcome::default() }
     })
 }
 
-fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
+fn run_seed(seed: u64, plan: &SeedPlan, into: &mut SeedSummary) {
     let scenario = plan.scenario_of(seed);
     let profile = scenario.profile;
     let mut outcome = run_caught(&scenario);
@@ -177,30 +177,30 @@ fn run_seed(seed: u64, plan: &SeedPlan, into: &mut Summary) {
         }
     }
     let controllers = plan.controllers.clone();
-    let failure = |violation| Failure { seed, profile, violation, controllers };
+    let failure = |violation| SeedFailure { seed, profile, violation, controllers };
     into.note_failure(outcome.violation.map(failure));
 }
 
 /// Runs all seeds, also behind those that fail, so that the sums are the same on any number of threads. The
 /// failures are in the order of their seeds.
 #[must_use]
-pub fn run_every_seed(plan: &SeedPlan) -> (Summary, Vec<Failure>) {
+pub fn run_every_seed(plan: &SeedPlan) -> (SeedSummary, Vec<SeedFailure>) {
     let count = plan.seeds.end.saturating_sub(plan.seeds.start);
     let next = AtomicU64::new(0);
     let work = || {
-        let (mut sum, mut failures) = (Summary::default(), Vec::new());
+        let (mut sum, mut failures) = (SeedSummary::default(), Vec::new());
         loop {
             let offset = next.fetch_add(1, Ordering::Relaxed);
             if count <= offset {
                 return (sum, failures);
             }
-            let mut one = Summary::default();
+            let mut one = SeedSummary::default();
             run_seed(plan.seeds.start + offset, plan, &mut one);
             failures.extend(one.failure.clone());
             sum.add(&one);
         }
     };
-    let (mut sum, mut failures) = (Summary::default(), Vec::new());
+    let (mut sum, mut failures) = (SeedSummary::default(), Vec::new());
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
         for thread in threads {
@@ -209,20 +209,20 @@ pub fn run_every_seed(plan: &SeedPlan) -> (Summary, Vec<Failure>) {
             failures.extend(failed);
         }
     });
-    failures.sort_by_key(|failure: &Failure| failure.seed);
+    failures.sort_by_key(|failure: &SeedFailure| failure.seed);
     (sum, failures)
 }
 
 /// Runs all seeds, or up to the first that fails. `progress` is told how many are done, and says
 /// whether to go on.
-pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> Summary {
+pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> SeedSummary {
     // Counted from the first seed: the last one may be the largest number there is.
     let count = plan.seeds.end.saturating_sub(plan.seeds.start);
     let next = AtomicU64::new(0);
     let done = AtomicU64::new(0);
     let failed = AtomicU64::new(u64::MAX);
     let work = || {
-        let mut summary = Summary::default();
+        let mut summary = SeedSummary::default();
         loop {
             let offset = next.fetch_add(1, Ordering::Relaxed);
             if count <= offset || failed.load(Ordering::Relaxed) < plan.seeds.start + offset {
@@ -238,7 +238,7 @@ pub fn run_seeds(plan: &SeedPlan, progress: &(dyn Fn(u64) -> Go + Sync)) -> Summ
             }
         }
     };
-    let mut sum = Summary::default();
+    let mut sum = SeedSummary::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
         for thread in threads {

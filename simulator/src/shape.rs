@@ -102,7 +102,7 @@ pub enum Hold {
 
 /// What a PreBind plugin does for a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PreBindWork {
+pub enum SimulatedPreBind {
     /// Nothing.
     #[default]
     None,
@@ -152,7 +152,7 @@ pub struct PodShape {
     /// Another Permit plugin rejects it, sooner or later, unless the claim exists.
     pub needs_pass: bool,
     /// What PreBind does.
-    pub pre_bind: PreBindWork,
+    pub pre_bind: SimulatedPreBind,
     /// Which scheduler it names: 0 the first.
     pub scheduler: u8,
     /// Required during execution: a node of one of these roles (KEP-2358), a term each.
@@ -172,7 +172,7 @@ impl PodShape {
     /// Permit or PreBind hold it up on its way to a node.
     #[must_use]
     pub fn is_held_up(&self) -> bool {
-        self.waits_at_permit || self.needs_pass || self.pre_bind != PreBindWork::None
+        self.waits_at_permit || self.needs_pass || self.pre_bind != SimulatedPreBind::None
     }
 
     /// The pod as an API object; a name that ends with a dash is a prefix.
@@ -187,10 +187,10 @@ impl PodShape {
             labels[PASS_LABEL] = json!("claim");
         }
         match self.pre_bind {
-            PreBindWork::None => {}
-            PreBindWork::Call => labels[PRE_BIND_LABEL] = json!("call"),
-            PreBindWork::Wait => labels[PRE_BIND_LABEL] = json!("wait"),
-            PreBindWork::Refuse => labels[PRE_BIND_LABEL] = json!("refuse"),
+            SimulatedPreBind::None => {}
+            SimulatedPreBind::Call => labels[PRE_BIND_LABEL] = json!("call"),
+            SimulatedPreBind::Wait => labels[PRE_BIND_LABEL] = json!("wait"),
+            SimulatedPreBind::Refuse => labels[PRE_BIND_LABEL] = json!("refuse"),
         }
         if self.hold == Hold::Claim {
             labels[CLAIM_LABEL] = json!("claim");
@@ -430,9 +430,9 @@ impl fmt::Display for PodShape {
             (self.hold == Hold::Claim, "waits for the claim"),
             (self.waits_at_permit, "waits at Permit"),
             (self.needs_pass, "passes Permit with the claim"),
-            (self.pre_bind == PreBindWork::Call, "PreBind calls"),
-            (self.pre_bind == PreBindWork::Wait, "PreBind waits"),
-            (self.pre_bind == PreBindWork::Refuse, "PreBind refuses once"),
+            (self.pre_bind == SimulatedPreBind::Call, "PreBind calls"),
+            (self.pre_bind == SimulatedPreBind::Wait, "PreBind waits"),
+            (self.pre_bind == SimulatedPreBind::Refuse, "PreBind refuses once"),
             (self.scheduler == 1, "of the second scheduler"),
             (self.namespace == 1, "in the second namespace"),
             (self.term_scope == TermScope::Labelled, "terms about labelled namespaces"),

@@ -1,8 +1,8 @@
 //! Takes events out of a failing script for as long as it fails the same way: first large pieces,
 //! then small ones (delta debugging), then pauses.
 
-use super::run::Outcome;
-use super::scenario::{Event, Scenario};
+use super::run::SimulationOutcome;
+use super::scenario::{Scenario, ScriptEvent};
 use super::violation::Violation;
 
 /// Runs that shrinking may take.
@@ -23,14 +23,14 @@ struct Shrinker<'r> {
     best: Scenario,
     violation: Violation,
     runs: usize,
-    run: &'r mut dyn FnMut(&Scenario) -> Outcome,
+    run: &'r mut dyn FnMut(&Scenario) -> SimulationOutcome,
 }
 
 /// Shrinks a scenario that fails with `violation`.
 pub fn shrink(
     scenario: &Scenario,
     violation: &Violation,
-    run: &mut dyn FnMut(&Scenario) -> Outcome,
+    run: &mut dyn FnMut(&Scenario) -> SimulationOutcome,
 ) -> Shrunk {
     let mut shrinker = Shrinker { best: scenario.clone(), violation: violation.clone(), runs: 0, run };
     loop {
@@ -47,7 +47,7 @@ pub fn shrink(
 
 impl Shrinker<'_> {
     /// Keeps a script if it still fails the same way.
-    fn try_script(&mut self, script: Vec<Event>) -> bool {
+    fn try_script(&mut self, script: Vec<ScriptEvent>) -> bool {
         if self.runs >= RUNS_MAX {
             return false;
         }

@@ -13,7 +13,7 @@
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{Scheduler, Step};
+use schedlab_core::scheduler::{ScheduleOneOutcome, Scheduler};
 use serde_json::{Value, json};
 
 use schedlab_cluster::api::{Api, ApiError, Object, ObjectKey, Watch, WatchEvent};
@@ -172,7 +172,7 @@ impl Soak {
                 self.scheduler.deliver(&event, &self.api, now_ns);
             }
             self.scheduler.scheduler.advance(now_ns);
-            while self.scheduler.scheduler.step(&mut NoProbe) != Step::Idle {
+            while self.scheduler.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {
                 moved += 1;
             }
             self.scheduler.take_calls(&self.api, &mut self.calls);

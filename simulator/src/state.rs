@@ -1,6 +1,6 @@
 //! The invariants over a scheduler's state between events: who owns which pod, and what nodes carry.
 
-use schedlab_core::binding::Stage;
+use schedlab_core::binding::BindingStage;
 use schedlab_core::ids::PodUid;
 use schedlab_core::pods::PodState;
 use schedlab_core::queue::QueuePlace;
@@ -11,7 +11,7 @@ use super::check::number_of_id;
 use super::run::Simulation;
 use super::scenario::NODES_MAX;
 use super::violation::Invariant;
-use schedlab_cluster::api::PodRow;
+use schedlab_cluster::api::StoredPodRow;
 
 impl Simulation<'_> {
     /// Every pod is in one place, and what is in flight is accounted for.
@@ -64,7 +64,7 @@ impl Simulation<'_> {
         let pods = world.pods();
         for known in pods.ids().map(|pod| pods.get(pod)).filter(|row| row.state == PodState::Assumed) {
             let seen = actor.seen.pods.get(&known.uid);
-            let is_on_its_way = |row: &&PodRow| row.node.is_none() && !row.phase.is_finished();
+            let is_on_its_way = |row: &&StoredPodRow| row.node.is_none() && !row.phase.is_finished();
             if let (Some(node), Some(row)) = (known.node(), seen.filter(is_on_its_way)) {
                 loads[usize::from(number_of_id(world, node))].add(self.shape_of(row));
             }
@@ -76,7 +76,7 @@ impl Simulation<'_> {
 /// Who owns each pod.
 fn owners(actor: &Actor) -> Result<(), (Invariant, String)> {
     let scheduler = actor.scheduler();
-    let (world, queue, bindings) = (scheduler.world(), scheduler.queue(), scheduler.bindings());
+    let (world, queue, bindings) = (scheduler.world(), scheduler.queue(), scheduler.binding_cycles());
     let wrong = |uid: PodUid, what: String| Err((Invariant::OneOwner, format!("pod {} {what}", uid.0)));
     let has_bindings = !bindings.is_empty();
     let mut in_flight = 0;
@@ -100,11 +100,16 @@ fn owners(actor: &Actor) -> Result<(), (Invariant, String)> {
                 is_on_its_way
                     && match place {
                         QueuePlace::Out => true,
-                        QueuePlace::InFlight => matches!(stage, Some(Stage::Announcing(_) | Stage::Permit)),
+                        QueuePlace::InFlight => matches!(
+                            stage,
+                            Some(BindingStage::WritingNominatedNodeName(_) | BindingStage::Permit)
+                        ),
                         _ => false,
                     }
             }
-            PodState::Bound => place == QueuePlace::Out && matches!(stage, None | Some(Stage::Binding(_))),
+            PodState::Bound => {
+                place == QueuePlace::Out && matches!(stage, None | Some(BindingStage::Binding(_)))
+            }
             PodState::Foreign => place == QueuePlace::Out && cycle.is_none(),
         };
         if !is_right {
@@ -119,8 +124,8 @@ fn owners(actor: &Actor) -> Result<(), (Invariant, String)> {
         return Err((Invariant::OneOwner, format!("{} pods are known, not {known}", world.pods().len())));
     }
     let counted = queue.counts().in_flight;
-    if counted != in_flight || (in_flight == 0 && queue.kept_event_count() > 0) {
-        let kept = queue.kept_event_count();
+    if counted != in_flight || (in_flight == 0 && queue.in_flight_event_count() > 0) {
+        let kept = queue.in_flight_event_count();
         return Err((
             Invariant::NothingLeaks,
             format!("{in_flight} pods in flight, {counted} counted, {kept} events kept"),

@@ -3,12 +3,12 @@
 use schedlab_cluster::controllers::IN_TREE;
 
 use super::*;
-use crate::faults::Profile;
+use crate::faults::FaultProfile;
 use crate::seeds::{Go, SeedPlan, run_caught, run_seeds};
 
 #[test]
-fn the_same_seed_gives_the_same_bytes() {
-    for profile in Profile::ALL {
+fn same_seed_gives_the_same_log_bytes() {
+    for profile in FaultProfile::ALL {
         for seed in 0..3 {
             let scenario = generate(seed, profile);
             let (one, two) = (run_caught(&scenario), run_caught(&scenario));
@@ -18,7 +18,7 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn the_first_seeds_hold() {
+fn first_hundred_seeds_violate_no_invariant() {
     let plan = SeedPlan { seeds: 0..100, threads: 2, ..SeedPlan::default() };
     let summary = run_seeds(&plan, &|_| Go::On);
     if let Some(failure) = &summary.failure {
@@ -33,9 +33,13 @@ fn the_first_seeds_hold() {
 }
 
 #[test]
-fn the_first_seeds_with_controllers_hold() {
-    let in_their_profile =
-        SeedPlan { seeds: 0..100, profile: Some(Profile::Controllers), threads: 2, ..SeedPlan::default() };
+fn first_seeds_with_controllers_violate_no_invariant() {
+    let in_their_profile = SeedPlan {
+        seeds: 0..100,
+        profile: Some(FaultProfile::Controllers),
+        threads: 2,
+        ..SeedPlan::default()
+    };
     let beside_others = SeedPlan {
         seeds: 0..50,
         profile: None,
@@ -51,12 +55,12 @@ fn the_first_seeds_with_controllers_hold() {
 /// As `schedlab simulate --mutants`, but a few seeds are enough.
 #[cfg(feature = "mutants")]
 #[test]
-fn defects_of_controllers_are_found() {
+fn controller_mutants_are_found() {
     use schedlab_cluster::controllers::{ControllerMutant, ControllerMutants};
     for mutant in ControllerMutant::ALL {
         let plan = SeedPlan {
             seeds: 0..300,
-            profile: Some(Profile::Controllers),
+            profile: Some(FaultProfile::Controllers),
             threads: 2,
             controller_mutants: ControllerMutants::of(mutant),
             ..SeedPlan::default()
@@ -66,25 +70,25 @@ fn defects_of_controllers_are_found() {
 }
 
 #[test]
-fn the_largest_seeds_end() {
+fn largest_seeds_terminate() {
     let seeds = u64::MAX - 3..u64::MAX;
-    let plan = SeedPlan { seeds, profile: Some(Profile::None), threads: 2, ..SeedPlan::default() };
+    let plan = SeedPlan { seeds, profile: Some(FaultProfile::None), threads: 2, ..SeedPlan::default() };
     assert_eq!(run_seeds(&plan, &|_| Go::On).seeds, 3);
 }
 
 /// Each found a fault of the scheduler, or of the judge. Which one is told in docs/reliability.md.
 #[test]
-fn seeds_that_found_a_fault_hold() {
+fn seeds_that_found_a_bug_violate_no_invariant() {
     let found = [
-        (115_452, Profile::Watch),
-        (181_255, Profile::Storm),
-        (257_313, Profile::Nodes),
-        (3_170_565, Profile::Storm),
-        (10_186_112, Profile::Watch),
-        (3_014_728, Profile::Storm),
-        (3_167_481, Profile::Api),
-        (3_153_621, Profile::Api),
-        (30_072_656, Profile::Rivals),
+        (115_452, FaultProfile::Watch),
+        (181_255, FaultProfile::Storm),
+        (257_313, FaultProfile::Nodes),
+        (3_170_565, FaultProfile::Storm),
+        (10_186_112, FaultProfile::Watch),
+        (3_014_728, FaultProfile::Storm),
+        (3_167_481, FaultProfile::Api),
+        (3_153_621, FaultProfile::Api),
+        (30_072_656, FaultProfile::Rivals),
     ];
     for (seed, profile) in found {
         let outcome = run_caught(&generate(seed, profile));
@@ -93,11 +97,11 @@ fn seeds_that_found_a_fault_hold() {
 }
 
 #[test]
-fn a_hundred_seeds_meet_every_kind_of_fault_and_every_invariant() {
+fn hundred_seeds_cover_every_fault_and_every_invariant() {
     let plan = SeedPlan { seeds: 0..100, threads: 2, ..SeedPlan::default() };
     let mut summary = run_seeds(&plan, &|_| Go::On);
     // Controllers run in a profile of their own.
-    let plan = SeedPlan { seeds: 0..10, profile: Some(Profile::Controllers), ..plan };
+    let plan = SeedPlan { seeds: 0..10, profile: Some(FaultProfile::Controllers), ..plan };
     summary.checks.add(&run_seeds(&plan, &|_| Go::On).checks);
     let unmet: Vec<&str> =
         summary.faults.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect();
@@ -109,8 +113,8 @@ fn a_hundred_seeds_meet_every_kind_of_fault_and_every_invariant() {
 
 /// Events are taken out for as long as the same invariant is violated.
 #[test]
-fn shrinking_keeps_what_the_violation_needs() {
-    let scenario = generate(3, Profile::Storm);
+fn shrinking_keeps_the_events_a_violation_needs() {
+    let scenario = generate(3, FaultProfile::Storm);
     let needed = [scenario.script[4].number, scenario.script[9].number];
     let violation = Violation { invariant: Invariant::OneOwner, message: String::new(), at_ns: 0, event: 0 };
     let mut fake = |scenario: &scenario::Scenario| {

@@ -1,6 +1,6 @@
 //! What happened, in words.
 
-use schedlab_core::scheduler::{Scheduler, Step};
+use schedlab_core::scheduler::{ScheduleOneOutcome, Scheduler};
 
 use schedlab_cluster::api::{PodFlags, WatchEvent, WatchedObject};
 
@@ -19,16 +19,16 @@ pub(super) fn event_text(event: &WatchEvent) -> String {
     }
 }
 
-pub(super) fn step_text(scheduler: &Scheduler, step: &Step) -> String {
+pub(super) fn step_text(scheduler: &Scheduler, step: &ScheduleOneOutcome) -> String {
     let world = scheduler.world();
     let (pod, what) = match step {
-        Step::Idle => return "finds nothing to try".to_owned(),
-        Step::Assumed { pod, choice } => {
+        ScheduleOneOutcome::Idle => return "finds nothing to try".to_owned(),
+        ScheduleOneOutcome::Assumed { pod, choice } => {
             (pod, format!("placed on {}", world.node_name(world.nodes().columns().id[choice.row])))
         }
-        Step::Unschedulable { pod } => (pod, "unschedulable".to_owned()),
-        Step::Failed { pod } => (pod, "failed".to_owned()),
-        Step::NominatedMissed { pod } => (pod, "missed its nominated node".to_owned()),
+        ScheduleOneOutcome::Unschedulable { pod } => (pod, "unschedulable".to_owned()),
+        ScheduleOneOutcome::Failed { pod } => (pod, "failed".to_owned()),
+        ScheduleOneOutcome::NominatedMissed { pod } => (pod, "missed its nominated node".to_owned()),
     };
     let row = world.pods().get(*pod);
     let named = row.nominated().map(|node| world.node_name(node));

@@ -4,7 +4,7 @@ use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodId;
 use schedlab_core::pods::PodState;
 use schedlab_core::queue::QueuePlace;
-use schedlab_core::scheduler::Step;
+use schedlab_core::scheduler::ScheduleOneOutcome;
 
 use super::actor::Actor;
 use super::check::number_of_id;
@@ -45,29 +45,29 @@ impl Simulation<'_> {
         self.take_calls(at, None);
         let actor = &mut self.actors[at];
         let first = first_priority(actor);
-        let step = actor.scheduler_mut().step(&mut NoProbe);
+        let step = actor.scheduler_mut().schedule_one(&mut NoProbe);
         if self.trace.is_some() {
             let text = step_text(self.actors[at].scheduler(), &step);
             self.note(|| format!("scheduler {number} {text}"));
         }
         let actor = &mut self.actors[at];
         let preemptor = match step {
-            Step::Idle => None,
-            Step::Assumed { pod, choice } => {
+            ScheduleOneOutcome::Idle => None,
+            ScheduleOneOutcome::Assumed { pod, choice } => {
                 let world = actor.scheduler().world();
                 let node = number_of_id(world, world.nodes().columns().id[choice.row]);
                 self.check_attempt(at, pod, first);
                 self.check_choice(at, pod, node);
                 None
             }
-            Step::NominatedMissed { pod } => {
+            ScheduleOneOutcome::NominatedMissed { pod } => {
                 self.check_attempt(at, pod, first);
                 None
             }
-            Step::Unschedulable { pod } | Step::Failed { pod } => {
+            ScheduleOneOutcome::Unschedulable { pod } | ScheduleOneOutcome::Failed { pod } => {
                 self.check_attempt(at, pod, first);
                 self.note_failure(at, pod);
-                if matches!(step, Step::Unschedulable { .. }) {
+                if matches!(step, ScheduleOneOutcome::Unschedulable { .. }) {
                     self.check_makes_room(at, pod);
                 }
                 Some(self.actors[at].scheduler().world().pods().get(pod).uid)

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_invariant_stands_at_its_place() {
+    fn invariants_are_indexed_by_their_position() {
         for (at, (invariant, ..)) in ALL.iter().enumerate() {
             assert_eq!(*invariant as usize, at);
         }

@@ -11,7 +11,7 @@ use super::run::Simulation;
 use super::shape::{NodeShape, condition_taints_of};
 use super::trace::event_text;
 use super::truth::{node_number, stream_of};
-use schedlab_cluster::api::{EventKind, PodFlags, PodRow, WatchEvent, WatchedObject};
+use schedlab_cluster::api::{EventKind, PodFlags, StoredPodRow, WatchEvent, WatchedObject};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ impl Simulation<'_> {
     }
 
     /// A pod that was told to leave is gone after a while.
-    fn note_termination(&mut self, row: &PodRow) {
+    fn note_termination(&mut self, row: &StoredPodRow) {
         let was_leaving =
             self.truth.pods.get(&row.uid).is_some_and(|old| old.flags.contains(PodFlags::TERMINATING));
         if row.flags.contains(PodFlags::TERMINATING) && !was_leaving {
@@ -97,17 +97,17 @@ impl Simulation<'_> {
     fn tell_party(&mut self, number: u8, event: &WatchEvent) {
         match controller_at(number) {
             Some(at) => self.tell_controller(at, event),
-            None => self.tell(usize::from(number), event),
+            None => self.deliver(usize::from(number), event),
         }
     }
 
     /// Takes over what an event says to a scheduler.
     fn note_seen(&mut self, at: usize, event: &WatchEvent) {
-        let shape_of = |row: &PodRow| self.shape_of(row);
+        let shape_of = |row: &StoredPodRow| self.shape_of(row);
         match &event.object {
             WatchedObject::Pod(row) => {
-                let unfinished = |row: &&PodRow| !row.phase.is_finished();
-                let node = |row: &PodRow| row.node.map(number_of_name);
+                let unfinished = |row: &&StoredPodRow| !row.phase.is_finished();
+                let node = |row: &StoredPodRow| row.node.map(number_of_name);
                 let old = self.actors[at].seen.pods.get(&row.uid).filter(unfinished);
                 let old = old.map(|row| (shape_of(row), node(row)));
                 let new = Some(row).filter(|row| event.kind != EventKind::Deleted && unfinished(row));
@@ -131,7 +131,7 @@ impl Simulation<'_> {
     }
 
     /// Tells a scheduler of an event, and notes that it knows.
-    pub(super) fn tell(&mut self, at: usize, event: &WatchEvent) {
+    pub(super) fn deliver(&mut self, at: usize, event: &WatchEvent) {
         let now_ns = self.now_ns();
         self.note(|| format!("scheduler {at} sees {}", event_text(event)));
         self.note_seen(at, event);

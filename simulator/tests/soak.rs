@@ -63,7 +63,7 @@ const WARM: usize = 7;
 
 /// One test, because other tests beside it would be counted, too.
 #[test]
-fn memory_is_flat_when_everything_comes_and_goes_under_other_names() {
+fn memory_is_flat_when_objects_churn_under_new_names() {
     let mut soak = Soak::default();
     let peaks: Vec<i64> = (0..WARM + 6).map(|_| peak_bytes(&mut soak, FEW_WAVES)).collect();
     assert!(soak.bound() > 40 * soak.waves(), "most pods find a node: {}", soak.bound());

@@ -23,7 +23,7 @@ pub use bootstrap::{Estimate, Interval, median_estimate, ratio_of_medians, ratio
 pub use changepoint::{SEGMENT_MIN, change_points};
 pub use fence::{Fence, FenceSource, HISTORY_MIN};
 pub use order::{median, quantile, quartiles};
-pub use pairs::{Order, ROUND, abba_order, round_differences, round_ratios};
+pub use pairs::{ROUND, RoundOrder, abba_order, round_differences, round_ratios};
 pub use pseudo_median::{middle_of_pairs, pairs_needed};
 pub use rank::{mann_whitney_p, wilcoxon_p};
 pub use size::{SAMPLES_MIN, more_samples_needed};

@@ -12,17 +12,17 @@ use schedlab_core::cycle::select::Draws;
 pub const ROUND: usize = 2;
 
 /// Index of the variant to run next, for every run of every round.
-pub type Order = Vec<usize>;
+pub type RoundOrder = Vec<usize>;
 
 /// The order of `rounds` rounds of `variants` variants. In a round each variant runs twice: once
 /// in a drawn order, then in the reverse of it, so that all have the same mean time. For two
 /// variants that is ABBA or BAAB.
 #[must_use]
-pub fn abba_order(variants: usize, rounds: usize, seed: u64) -> Vec<Order> {
+pub fn abba_order(variants: usize, rounds: usize, seed: u64) -> Vec<RoundOrder> {
     let mut draws = Draws::new(seed);
     (0..rounds)
         .map(|_| {
-            let mut there: Order = (0..variants).collect();
+            let mut there: RoundOrder = (0..variants).collect();
             // Fisher and Yates.
             for last in (1..variants).rev() {
                 there.swap(last, draws.below(last + 1));

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_on_the_fence_needs_more_than_anybody_waits_for() {
+    fn difference_at_the_threshold_has_no_sample_size() {
         let fence = Fence::given(0.02);
         let interval = Interval { ratio: 1.02, low: 1.0, high: 1.04 };
         assert_eq!(more_samples_needed(&interval, &fence, 10), None);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_promised_number_is_enough_more_often_than_not() {
+    fn estimated_sample_size_is_enough_more_often_than_not() {
         let fence = Fence::given(0.005);
         let mut sampler = Sampler::new(40);
         let (mut asked, mut enough) = (0, 0);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::executor::{Collected, Ending, Outcome, RunSettings};
 use crate::gates::without_effect;
 use crate::measure::{window_for, windows};
-use crate::metrics::{Series, collected as collected_metrics};
+use crate::metrics::{MetricValues, collected as collected_metrics};
 use crate::resolve::ResolvedWorkload;
 use crate::results::{
-    Attempts, Conditions, ControllerResult, ExtenderCalls, Memory, Normalised, Pods, Repeats, RunTotal,
-    Sample, Status, Threshold, Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage,
+    Attempts, Conditions, ControllerResult, ExtenderCalls, Memory, Normalised, Pods, Repeats, RunStatus,
+    RunTotal, Sample, Threshold, Throughput, Windows, WorkloadResult, half_width_of_runs, latencies_by_stage,
     pods_per_s, slo, workload_items,
 };
 
@@ -128,7 +128,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
     let last = &parts.last()?.run.outcome;
     let feature_gates = &workload.feature_gates;
     // Durations are pooled over runs; counts are those of the run in the middle, as pods and calls.
-    let mut pooled = Series::default();
+    let mut pooled = MetricValues::default();
     let mut measured: Vec<(Measured<'_>, RunTotal)> = Vec::new();
     for part in parts {
         let Some(collected) = part.collected else { continue };
@@ -247,21 +247,23 @@ fn extender_calls<'a>(runs: impl Iterator<Item = &'a [ExtenderCalls]>) -> Vec<Ex
     sums
 }
 
-fn ending(outcome: &Outcome, has_measured: bool) -> (Status, Option<String>) {
+fn ending(outcome: &Outcome, has_measured: bool) -> (RunStatus, Option<String>) {
     match &outcome.ending {
         Ending::Completed if 0 < outcome.failed_calls => {
             let message =
                 format!("{} API call(s) of the scheduler failed and were retried", outcome.failed_calls);
-            (Status::Completed, Some(message))
+            (RunStatus::Completed, Some(message))
         }
-        Ending::Completed => (Status::Completed, None),
-        Ending::Interrupted if has_measured => {
-            (Status::Partial, Some("interrupted; the numbers cover what was measured until then".to_owned()))
-        }
-        Ending::Interrupted => {
-            (Status::Partial, Some("interrupted before the measured part; there are no numbers".to_owned()))
-        }
-        Ending::Stuck(why) => (Status::Stuck, Some(why.clone())),
+        Ending::Completed => (RunStatus::Completed, None),
+        Ending::Interrupted if has_measured => (
+            RunStatus::Partial,
+            Some("interrupted; the numbers cover what was measured until then".to_owned()),
+        ),
+        Ending::Interrupted => (
+            RunStatus::Partial,
+            Some("interrupted before the measured part; there are no numbers".to_owned()),
+        ),
+        Ending::Stuck(why) => (RunStatus::Stuck, Some(why.clone())),
     }
 }
 

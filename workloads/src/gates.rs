@@ -4,7 +4,7 @@ mod known;
 
 use std::collections::BTreeMap;
 
-use schedlab_core::scheduler::{FeatureGates, GateError};
+use schedlab_core::scheduler::{FeatureGateError, FeatureGates};
 
 use crate::suggest::closest_of;
 
@@ -24,7 +24,7 @@ pub enum GatesError {
     },
     /// Gates that do not go together.
     #[error(transparent)]
-    Scheduler(#[from] GateError),
+    Scheduler(#[from] FeatureGateError),
 }
 
 /// The scheduler's gates with these settings over its defaults.
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn known_names_are_sorted_and_none_of_the_scheduler_s() {
+    fn feature_gates_without_effect_are_sorted_and_not_scheduler_gates() {
         assert!(known::WITHOUT_EFFECT.is_sorted());
         for name in FeatureGates::NAMES {
             assert!(!is_without_effect(name), "{name}");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_reach_the_scheduler_or_are_listed() {
+    fn feature_gates_reach_the_scheduler_or_are_listed() {
         let gates = written(&[("SchedulerAsyncAPICalls", true), ("OpportunisticBatching", true)]);
         let scheduler = scheduler_gates(&gates).unwrap();
         assert_eq!(scheduler, FeatureGates { scheduler_async_api_calls: true, ..FeatureGates::default() });
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_that_cannot_be_set_are_refused() {
+    fn feature_gates_that_cannot_be_set_are_refused() {
         let cases = [
             (
                 written(&[("SchedulerAsyncAPICall", true)]),

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sign_against_every_label_set() {
+    fn label_filter_cases() {
         const NONE: &[&str] = &[];
         const SLOW: &[&str] = &["nightly"];
         const BOTH: &[&str] = &["nightly", "tiny"];

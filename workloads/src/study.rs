@@ -13,7 +13,7 @@
 //!   - name: latency
 //!     values: [{name: 5 ms, flags: --api-latency 5ms}]
 //!   variants:                    # the first one is the base
-//!   - {name: never, testCase: PreBindWork, workload: 100Nodes, flags: --nominate never}
+//!   - {name: never, testCase: PreBindWork, workload: 100Nodes, flags: --nominated-node-name never}
 //! ```
 //!
 //! A value of an axis and a variant may each name the test case, the workload in it, and flags; what

@@ -10,8 +10,8 @@ use schedlab_core::cycle::engine::{Decision, Engine, EngineSettings, Pending};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{NodeInput, PodInput};
-use schedlab_core::naive::preemption::{PreemptionArgs as NaiveArgs, preempt};
-use schedlab_core::naive::schedule::{Pick, Profile as NaiveProfile, schedule};
+use schedlab_core::naive::preemption::{NaivePreemptionArgs as NaiveArgs, preempt};
+use schedlab_core::naive::schedule::{NaiveProfile, Pick, schedule};
 use schedlab_core::naive::{NaiveCluster, NaivePod};
 use schedlab_core::preemption::PreemptionArgs;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
@@ -59,7 +59,7 @@ pub(crate) fn run(size: Size) {
     twin.reorder(&names);
 
     let mut engine = Engine::new(reference_settings());
-    let decision = engine.decide(&mut world, &profile, class, &mut NoProbe);
+    let decision = engine.schedule_pod(&mut world, &profile, class, &mut NoProbe);
     let Decision::Unschedulable(diagnosis) = decision else { panic!("every node is full") };
     let args = PreemptionArgs { candidates_min_percent: 100, candidates_min: 1 };
     let found = engine.preempt(&mut world, &profile, Pending::from(class), (args, &diagnosis));

@@ -10,7 +10,7 @@ use schedlab_core::input::PodInput;
 use schedlab_core::plugins::priority_sort::naive::sort_key;
 use schedlab_core::plugins::scheduling_gates::SchedulingGates;
 use schedlab_core::plugins::scheduling_gates::naive::is_gated;
-use schedlab_core::queue::active::ActiveQueue;
+use schedlab_core::queue::active_queue::ActiveQueue;
 use schedlab_core::queue::order::{QueueOrder, SortKey, Ticket};
 use schedlab_core::world::World;
 

@@ -20,7 +20,7 @@ use schedlab_core::input::{
 };
 use schedlab_core::naive::NaiveCluster;
 use schedlab_core::naive::bench::{BenchPod, HOSTNAME, ZONE, claiming, labelled};
-use schedlab_core::naive::schedule::Profile as NaiveProfile;
+use schedlab_core::naive::schedule::NaiveProfile;
 use schedlab_core::plugins::IN_TREE;
 use schedlab_core::quantity::Quantity;
 use schedlab_core::scheduler::{ObjectEvent, ObjectInput, PodUpdate, Scheduler};

@@ -7,7 +7,7 @@ use schedlab_core::binding::OutgoingCall;
 use schedlab_core::cycle::engine::{ClassCache, Engine, EngineSettings};
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::{ClassId, NodeId, PodId, PodUid};
-use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
 use schedlab_core::snapshot::mask::NodeMask;
 
 use crate::check::{chosen_row, feasible_rows, filter_of, reference_settings, score_of};
@@ -141,7 +141,7 @@ impl CycleWork {
     fn warm(&mut self) {
         for _ in 0..Self::WARM_DECISIONS {
             let WarmCluster { world, profile, .. } = &mut self.cluster;
-            let _ = self.engine.decide(world, profile, self.class, &mut NoProbe);
+            let _ = self.engine.schedule_pod(world, profile, self.class, &mut NoProbe);
         }
     }
 }
@@ -155,7 +155,8 @@ impl Turns for CycleWork {
         let mut answer = 0;
         for &pod in &self.spare[..turns] {
             let WarmCluster { world, profile, .. } = &mut self.cluster;
-            let row = chosen_row(&self.engine.decide(black_box(world), profile, self.class, &mut NoProbe));
+            let row =
+                chosen_row(&self.engine.schedule_pod(black_box(world), profile, self.class, &mut NoProbe));
             self.cluster.place(pod, row);
             answer = mix(answer, row as u64);
         }
@@ -219,7 +220,7 @@ impl Turns for LifeWork {
             self.scheduler.on_event(ObjectEvent::pod(update), created_ns);
         }
         let mut answer = 0;
-        while let Step::Assumed { pod, choice } = self.scheduler.step(&mut NoProbe) {
+        while let ScheduleOneOutcome::Assumed { pod, choice } = self.scheduler.schedule_one(&mut NoProbe) {
             let world = self.scheduler.world();
             self.bound.push((world.pods().get(pod).uid, world.nodes().columns().id[choice.row]));
             answer = mix(answer, choice.row as u64);

@@ -8,11 +8,12 @@ use anyhow::{Context, Result, bail};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::known_gaps::KnownGaps;
-use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
+use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
 use schedlab_workloads::explain::{
-    NodeReport, Order, Report, Setup, Subject, View, Workload, from_workload, read_manifests, read_pod,
+    ExplainSetup, ExplainedWorkload, NodeReport, NodeSortOrder, Report, Subject, View, from_workload,
+    read_manifests, read_pod,
 };
 use schedlab_workloads::gates::scheduler_gates;
 use schedlab_workloads::lab_plugins;
@@ -71,9 +72,9 @@ fn json(report: &Report, nodes: &[&NodeReport], limit: usize) -> Result<String> 
 fn view(args: &ExplainArgs) -> Result<View> {
     let nodes = args.nodes.as_deref().map(View::pattern).transpose()?;
     let order = match args.sort.as_str() {
-        "total" => Order::Total,
-        "name" => Order::Name,
-        plugin => Order::Plugin(plugin.to_owned()),
+        "total" => NodeSortOrder::Total,
+        "name" => NodeSortOrder::Name,
+        plugin => NodeSortOrder::Plugin(plugin.to_owned()),
     };
     Ok(View { nodes, rejected_by: args.rejected_by.clone(), feasible: args.feasible, order })
 }
@@ -86,7 +87,7 @@ fn manifests(args: &ExplainArgs, gates: &BTreeMap<String, bool>) -> Result<Subje
     let source = if source == "-" { "standard input".to_owned() } else { source };
     let registry = lab_plugins::registry();
     let config = config.as_ref().map(|(_, config)| config);
-    let setup = Setup { source: &source, gates, config, registry: &registry };
+    let setup = ExplainSetup { source: &source, gates, config, registry: &registry };
     match (&args.pod, &args.pod_file) {
         (Some(name), _) => Ok(Subject::from_manifests(manifests, name, &setup)?),
         (None, Some(file)) => Ok(Subject::new(manifests, read_pod(file)?, &setup)?),
@@ -123,8 +124,8 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         class_cache: ClassCache::On,
         pod_counting: PodCounting::Kept,
         link: LinkSettings::INSTANT,
-        announce: Announce::WhenNeeded,
-        nominated_node_miss: NominatedNodeMiss::FallThrough,
+        nominated_node_name: WriteNominatedNodeName::WhenNeeded,
+        nominated_node_name_miss: NominatedNodeNameMiss::FallThrough,
         known_gaps: KnownGaps::Mended,
         events: EventLevel::Off,
     };
@@ -135,7 +136,7 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         registry: &registry,
         config_file: ConfigFile::Fixed,
     };
-    Ok(from_workload(Workload { workload, op: args.op, pod }, settings, control)?)
+    Ok(from_workload(ExplainedWorkload { workload, op: args.op, pod }, settings, control)?)
 }
 
 fn the_one(selected: &[Selected]) -> Result<&ResolvedWorkload> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use schedlab_perf_dash::format::thousands;
-use schedlab_workloads::explain::{IgnoredKind, NodeReport, RejectedGroup, Report, Verdict, Winner};
+use schedlab_workloads::explain::{ExplainVerdict, IgnoredKind, NodeReport, RejectedGroup, Report, Winner};
 
 use crate::table::{Align, Tone, render, toned};
 
@@ -97,7 +97,7 @@ fn choice(report: &Report, out: &mut String) {
     };
     let said = format!("{} with {}", winner.node, points(winner.total));
     let _ = match report.verdict {
-        Verdict::Unsure => {
+        ExplainVerdict::Unsure => {
             let fields: Vec<&str> = report.ignored_fields.iter().map(|it| it.field.as_str()).collect();
             writeln!(out, "unsure; without regard to {} it would be {said}", fields.join(", "))
         }

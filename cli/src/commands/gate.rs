@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_lab::build::{self, Build};
 use schedlab_lab::gate::{
-    Filter, KernelPlan, Report, WorkloadPlan, judge_workloads, stay_on_core, write_suite,
+    Filter, KernelPlan, KernelReport, WorkloadPlan, judge_workloads, stay_on_core, write_suite,
 };
 
 use super::measure::MeasureArgs;
@@ -90,7 +90,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     let pinned = stay_on_core(args.how.cpu)?;
     let plan = args.how.plan()?;
     let started = Instant::now();
-    let mut report = Report::default();
+    let mut report = KernelReport::default();
     if let Some(kernels) = &sides.kernels {
         if let Some(count) = args.calibrate {
             return calibrate(&plan, &kernels[0], &filter, count);
@@ -156,7 +156,7 @@ fn sides(args: &GateArgs, interrupt: &AtomicBool) -> Result<Sides> {
     Ok(Sides { names: [base.name, head.name], kernels, binaries })
 }
 
-fn run_workloads(args: &GateArgs, binaries: &[PathBuf; 2], report: &mut Report) -> Result<()> {
+fn run_workloads(args: &GateArgs, binaries: &[PathBuf; 2], report: &mut KernelReport) -> Result<()> {
     let config = match &args.config {
         Some(config) => config.clone(),
         None => write_suite(&args.how.work)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use schedlab_lab::gate::{KernelPlan, Measure, Suite};
+use schedlab_lab::gate::{KernelPlan, KernelSuite, Measure};
 
 use super::compare::FenceArgs;
 use crate::host;
@@ -72,8 +72,8 @@ impl MeasureArgs {
     pub(super) fn plan(&self) -> Result<KernelPlan> {
         Ok(KernelPlan {
             suite: match self.suite {
-                SuiteMode::Short => Suite::Short,
-                SuiteMode::Full => Suite::Full,
+                SuiteMode::Short => KernelSuite::Short,
+                SuiteMode::Full => KernelSuite::Full,
             },
             measure: match self.measure {
                 MeasureMode::Both => Measure::Both,

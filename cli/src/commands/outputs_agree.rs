@@ -8,10 +8,10 @@ use schedlab_perf_dash::history::Record;
 use schedlab_perf_dash::metrics::prometheus_text;
 use schedlab_perf_dash::site::{Audience, write_site};
 use schedlab_perf_dash::{format, render_html, stats};
-use schedlab_workloads::metrics::{MetricSeries, MetricValue, Series, Spread, collected, table};
+use schedlab_workloads::metrics::{MetricSeries, MetricSpread, MetricValue, MetricValues, collected, table};
 use schedlab_workloads::results::{
-    Attempts, DataItem, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA, Sample,
-    Stage, Status, Threshold, Throughput, Windows, WorkloadResult, bench_text, data_items,
+    Attempts, DataItem, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunStatus, RunTotal, SCHEMA,
+    Sample, Stage, Threshold, Throughput, Windows, WorkloadResult, bench_text, data_items,
     latencies_by_stage, slo, workload_items,
 };
 
@@ -23,15 +23,17 @@ fn rate(draws: &mut Draws) -> f64 {
 }
 
 /// Some durations, most of them around a middle one.
-fn durations(draws: &mut Draws) -> Spread {
+fn durations(draws: &mut Draws) -> MetricSpread {
     let middle_ns = 1000.0 * rate(draws);
     let count = 1 + draws.below(40) as u64;
-    Spread::of_durations((0..count).map(|at| ((middle_ns * (0.5 + at as f64 / 8.0)) as u64, 1 + at % 3)))
+    MetricSpread::of_durations(
+        (0..count).map(|at| ((middle_ns * (0.5 + at as f64 / 8.0)) as u64, 1 + at % 3)),
+    )
 }
 
 /// What the meters of a run recorded and its scheduler counted.
-fn measured(draws: &mut Draws) -> Series {
-    let mut series = Series::default();
+fn measured(draws: &mut Draws) -> MetricValues {
+    let mut series = MetricValues::default();
     series.spread(&table::ALGORITHM_DURATION, &[], durations(draws));
     for attempts in ["1", "2", "15+"] {
         series.spread(&table::SLI_DURATION, &[attempts], durations(draws));
@@ -44,11 +46,11 @@ fn measured(draws: &mut Draws) -> Series {
     series.spread(&table::PLUGIN_DURATION, &["NodeResourcesFit", "Filter", "Success"], durations(draws));
     series.level(&table::PENDING_PODS, &["backoff"], draws.below(100) as u64);
     let counts = (0..6).map(|_| draws.below(50) as u64).collect();
-    series.spread(&table::POD_ATTEMPTS, &[], Spread::Bucketed { counts, sum: draws.below(500) as u64 });
+    series.spread(&table::POD_ATTEMPTS, &[], MetricSpread::Bucketed { counts, sum: draws.below(500) as u64 });
     series
 }
 
-fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, Series) {
+fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, MetricValues) {
     let series = measured(draws);
     let middle = rate(draws);
     let count = 1 + draws.below(12);
@@ -71,7 +73,7 @@ fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, Series) {
         labels: Vec::new(),
         feature_gates: BTreeMap::new(),
         gates_without_effect: Vec::new(),
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         nodes: 5000,
         pods: Pods { created: 40_000, scheduled: 40_000, unschedulable: 0 },
@@ -111,7 +113,7 @@ fn run(seed: u64) -> RunResult {
     measured_run(seed).0
 }
 
-fn measured_run(seed: u64) -> (RunResult, Vec<Series>) {
+fn measured_run(seed: u64) -> (RunResult, Vec<MetricValues>) {
     let mut draws = Draws::new(seed);
     let (workloads, series) = (0..1 + draws.below(3)).map(|at| workload(&mut draws, at)).unzip();
     let run = RunResult {

@@ -12,7 +12,7 @@ use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::known_gaps::KnownGaps;
-use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
+use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_lab::LabError;
 use schedlab_lab::run::RunPlan;
@@ -28,7 +28,8 @@ use schedlab_workloads::resolve::{
     ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
 };
 use schedlab_workloads::results::{
-    RunResult, SCHEMA, Skipped, Status, WorkloadResult, write_bench_text, write_data_items, write_result_json,
+    RunResult, RunStatus, SCHEMA, Skipped, WorkloadResult, write_bench_text, write_data_items,
+    write_result_json,
 };
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
@@ -36,7 +37,10 @@ use super::keep::{Kept, keep, write_or_keep};
 use super::run_history::Memory;
 use super::{run_shards, run_text, select, study, study_text};
 use crate::announce::Announcer;
-use crate::args::{AnnounceMode, ApiArgs, CacheMode, CountingMode, EventMode, GapMode, MissMode, RunArgs};
+use crate::args::{
+    ApiArgs, CacheMode, CountingMode, EventMode, GapMode, NominatedNodeNameMissMode, NominatedNodeNameMode,
+    RunArgs,
+};
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
 use crate::{Exit, host, progress, signals};
@@ -162,13 +166,13 @@ fn complain_of(args: &RunArgs, result: &RunResult) {
         let name = &workload.name;
         let message = workload.message.as_deref().unwrap_or("there is no diagnosis");
         match workload.status {
-            Status::Stuck => complain(&format!("schedlab: {name} is stuck: {message}")),
-            Status::Failed => complain(&format!("schedlab: {name} failed: {message}")),
-            Status::Partial => complain(&format!("schedlab: {name} is partial: {message}")),
-            Status::Completed if has_measured_nothing(workload) => {
+            RunStatus::Stuck => complain(&format!("schedlab: {name} is stuck: {message}")),
+            RunStatus::Failed => complain(&format!("schedlab: {name} failed: {message}")),
+            RunStatus::Partial => complain(&format!("schedlab: {name} is partial: {message}")),
+            RunStatus::Completed if has_measured_nothing(workload) => {
                 complain(&format!("schedlab: {name}: none of the measured pods was scheduled"));
             }
-            Status::Completed => {}
+            RunStatus::Completed => {}
         }
         if args.enforce_thresholds
             && let Some(threshold) = workload.threshold.as_ref().filter(|it| it.pass != Some(true))
@@ -247,14 +251,14 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             CountingMode::Scanned => PodCounting::Scanned,
         },
         link: link(&args.api, args.seed),
-        announce: match args.api.nominate {
-            AnnounceMode::Never => Announce::Never,
-            AnnounceMode::WhenNeeded => Announce::WhenNeeded,
-            AnnounceMode::Always => Announce::Always,
+        nominated_node_name: match args.api.nominated_node_name {
+            NominatedNodeNameMode::Never => WriteNominatedNodeName::Never,
+            NominatedNodeNameMode::WhenNeeded => WriteNominatedNodeName::WhenNeeded,
+            NominatedNodeNameMode::Always => WriteNominatedNodeName::Always,
         },
-        nominated_node_miss: match args.nominated_node_miss {
-            MissMode::FallThrough => NominatedNodeMiss::FallThrough,
-            MissMode::Requeue => NominatedNodeMiss::Requeue,
+        nominated_node_name_miss: match args.nominated_node_name_miss {
+            NominatedNodeNameMissMode::FallThrough => NominatedNodeNameMiss::FallThrough,
+            NominatedNodeNameMissMode::Requeue => NominatedNodeNameMiss::Requeue,
         },
         known_gaps: match args.known_gaps {
             GapMode::Mended => KnownGaps::Mended,
@@ -327,8 +331,8 @@ pub(super) fn options(args: &RunArgs) -> BTreeMap<String, String> {
         ("pod counting", typed(args.pod_counting)),
         ("API latency", args.api.api_latency.to_string()),
         ("API rate limit", limit),
-        ("nominate", typed(args.api.nominate)),
-        ("nominated node miss", typed(args.nominated_node_miss)),
+        ("nominate", typed(args.api.nominated_node_name)),
+        ("nominated node miss", typed(args.nominated_node_name_miss)),
         ("events", typed(args.api.events)),
         ("build", build.to_owned()),
     ];
@@ -492,8 +496,9 @@ pub(super) fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf> {
 }
 
 pub(super) fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
-    let has_failed =
-        |w: &WorkloadResult| matches!(w.status, Status::Stuck | Status::Failed) || has_measured_nothing(w);
+    let has_failed = |w: &WorkloadResult| {
+        matches!(w.status, RunStatus::Stuck | RunStatus::Failed) || has_measured_nothing(w)
+    };
     let misses =
         |w: &WorkloadResult| w.threshold.as_ref().is_some_and(|threshold| threshold.pass != Some(true));
     if result.partial {
@@ -507,7 +512,7 @@ pub(super) fn verdict(args: &RunArgs, result: &RunResult) -> Exit {
 
 /// A workload has a measured part in which no pod was scheduled: its number is of nothing.
 pub(super) fn has_measured_nothing(workload: &WorkloadResult) -> bool {
-    workload.status == Status::Completed && workload.collector.is_some() && workload.pods.scheduled == 0
+    workload.status == RunStatus::Completed && workload.collector.is_some() && workload.pods.scheduled == 0
 }
 
 #[cfg(test)]
@@ -515,7 +520,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gates_are_read_or_refused_by_name() {
+    fn feature_gates_are_parsed_or_refused_by_name() {
         let gates = parse_gates("A=true, B=false").expect("two gates");
         assert_eq!(gates, BTreeMap::from([("A".to_owned(), true), ("B".to_owned(), false)]));
         assert!(parse_gates("").expect("none").is_empty());

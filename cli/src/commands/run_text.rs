@@ -7,8 +7,8 @@ use schedlab_perf_dash::format;
 use schedlab_perf_dash::stats::Verdict;
 use schedlab_workloads::results::slo::{self, SloVerdict};
 use schedlab_workloads::results::{
-    Change, Compared, ComparedFigure, ControllerResult, LatencySummary, Pods, RunResult, Skipped, Stage,
-    Status, WorkloadResult,
+    Change, Compared, ComparedFigure, ControllerResult, LatencySummary, Pods, RunResult, RunStatus, Skipped,
+    Stage, WorkloadResult,
 };
 
 use super::run::has_measured_nothing;
@@ -182,9 +182,9 @@ fn calls_per_pod(workload: &WorkloadResult) -> String {
 
 fn slo_mark(workload: &WorkloadResult) -> Toned {
     match workload.status {
-        Status::Stuck => return ("stuck".to_owned(), Tone::Bad),
-        Status::Failed => return ("failed".to_owned(), Tone::Bad),
-        Status::Partial | Status::Completed => {}
+        RunStatus::Stuck => return ("stuck".to_owned(), Tone::Bad),
+        RunStatus::Failed => return ("failed".to_owned(), Tone::Bad),
+        RunStatus::Partial | RunStatus::Completed => {}
     }
     if has_measured_nothing(workload) {
         let why = if pending(workload) == 0 { "FAIL: no pods measured" } else { "FAIL: all pods pending" };
@@ -295,7 +295,7 @@ fn sentence(change: &Compared) -> String {
 fn of_workload(workload: &WorkloadResult) -> Vec<String> {
     let name = &workload.name;
     let mut notes = Vec::new();
-    if workload.status != Status::Completed {
+    if workload.status != RunStatus::Completed {
         notes.push(format!("{name}: {}", workload.message.as_deref().unwrap_or("did not complete")));
     }
     if has_measured_nothing(workload) {

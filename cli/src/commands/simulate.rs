@@ -9,12 +9,12 @@ mod mutants {
     //! Without the feature there is nothing to look for.
 
     use anyhow::{Result, bail};
-    use schedlab_simulator::faults::Profile;
+    use schedlab_simulator::faults::FaultProfile;
 
     use super::SimulateArgs;
     use crate::Exit;
 
-    pub(super) fn hunt(_: &SimulateArgs, _: Option<Profile>) -> Result<Exit> {
+    pub(super) fn hunt(_: &SimulateArgs, _: Option<FaultProfile>) -> Result<Exit> {
         bail!(
             "this build has no mutants; build one that has, for tests only: \
              cargo run --release --features mutants -- simulate --mutants"
@@ -31,11 +31,11 @@ use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::controllers::ControllerDescriptor;
-use schedlab_simulator::faults::Profile;
+use schedlab_simulator::faults::FaultProfile;
 use schedlab_simulator::seeds::{
-    Failure, Go, SeedPlan, Summary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
+    Go, SeedFailure, SeedPlan, SeedSummary, keep_panics_quiet, mixed_profile, run_caught, run_seeds,
 };
-use schedlab_simulator::{Outcome, Shrunk, generate, run_traced, shrink};
+use schedlab_simulator::{Shrunk, SimulationOutcome, generate, run_traced, shrink};
 use schedlab_workloads::controllers::parse_list;
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<Exit> {
         Some(seed) => one_seed(seed)?,
         None => read_seeds(&args.seeds)?,
     };
-    let profile = args.faults.as_deref().map(str::parse::<Profile>).transpose()?;
+    let profile = args.faults.as_deref().map(str::parse::<FaultProfile>).transpose()?;
     let shard = args.shards.shard()?;
     if let (Some(shard), None) = (shard, &args.out) {
         bail!("{shard} is to be merged with the others: give a folder with --out");
@@ -239,7 +239,7 @@ fn events_text(picked: &[Picked]) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-fn replay(seed: u64, profile: Profile, args: &SimulateArgs) -> Result<Exit> {
+fn replay(seed: u64, profile: FaultProfile, args: &SimulateArgs) -> Result<Exit> {
     let mut scenario = generate(seed, profile);
     scenario.run_controllers(&controllers(args)?);
     if let Some(events) = &args.events {
@@ -271,7 +271,7 @@ fn replay(seed: u64, profile: Profile, args: &SimulateArgs) -> Result<Exit> {
     Ok(Exit::CheckFailed)
 }
 
-fn run_with_bar(plan: &SeedPlan) -> (Summary, f64) {
+fn run_with_bar(plan: &SeedPlan) -> (SeedSummary, f64) {
     let count = plan.seeds.end - plan.seeds.start;
     let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::stderr_with_hz(8));
     let style = ProgressStyle::with_template("simulate [{bar:40}] {pos}/{len} seeds {eta}");
@@ -288,21 +288,21 @@ fn run_with_bar(plan: &SeedPlan) -> (Summary, f64) {
 }
 
 /// The smallest script that fails alike; the smallest so far when a signal comes.
-fn shrink_failure(plan: &SeedPlan, failure: &Failure) -> Shrunk {
+fn shrink_failure(plan: &SeedPlan, failure: &SeedFailure) -> Shrunk {
     let scenario = plan.scenario_of(failure.seed);
     shrink(&scenario, &failure.violation, &mut |scenario| {
-        if signals::is_interrupted() { Outcome::default() } else { run_caught(scenario) }
+        if signals::is_interrupted() { SimulationOutcome::default() } else { run_caught(scenario) }
     })
 }
 
-fn picked_by(failure: &Failure, shrunk: &Shrunk) -> Vec<Picked> {
+fn picked_by(failure: &SeedFailure, shrunk: &Shrunk) -> Vec<Picked> {
     let script = generate(failure.seed, failure.profile).script;
     let had_pause = |number| script.iter().any(|event| event.number == number && event.after_us > 0);
     let kept = shrunk.scenario.script.iter();
     kept.map(|event| (event.number, event.after_us == 0 && had_pause(event.number))).collect()
 }
 
-fn replay_command(failure: &Failure, shrunk: Option<&Shrunk>) -> String {
+fn replay_command(failure: &SeedFailure, shrunk: Option<&Shrunk>) -> String {
     let events = shrunk
         .map(|shrunk| format!(" --events {}", events_text(&picked_by(failure, shrunk))))
         .unwrap_or_default();
@@ -322,7 +322,7 @@ fn counts_text<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-fn summary_text(summary: &Summary, wall_s: f64) -> String {
+fn summary_text(summary: &SeedSummary, wall_s: f64) -> String {
     let rate = (summary.events as f64 / wall_s) as u64;
     let hours = summary.virtual_ns as f64 / 3.6e12;
     [
@@ -346,7 +346,7 @@ fn summary_text(summary: &Summary, wall_s: f64) -> String {
     .join("\n")
 }
 
-fn failure_text(failure: &Failure, shrunk: &Shrunk) -> String {
+fn failure_text(failure: &SeedFailure, shrunk: &Shrunk) -> String {
     [
         format!("replay: {}", replay_command(failure, None)),
         String::new(),
@@ -362,7 +362,7 @@ fn failure_text(failure: &Failure, shrunk: &Shrunk) -> String {
     .join("\n")
 }
 
-fn document(summary: &Summary, wall_s: f64, shrunk: Option<&Shrunk>) -> Value {
+fn document(summary: &SeedSummary, wall_s: f64, shrunk: Option<&Shrunk>) -> Value {
     let failure = summary.failure.as_ref().map(|failure| {
         json!({
             "seed": failure.seed,
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_survive_their_text() {
+    fn event_lists_round_trip_through_text() {
         let cases: [(&[Picked], &str); 4] = [
             (&[(4, false)], "4"),
             (&[(0, false), (3, true), (7, false), (8, false), (9, false)], "0,3-,7..9"),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_are_not_there_are_errors() {
+    fn unknown_event_numbers_are_errors() {
         let cases = [
             ("1,x", "`x` is no event"),
             ("99999", "there is no event 99999; this seed with these faults has 10 events, 0 to 9"),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_seed_has_a_seed_after_it() {
+    fn seed_range_may_end_at_the_last_seed() {
         assert_eq!(one_seed(7).expect("a seed"), 7..8);
         let error = format!("{:#}", one_seed(u64::MAX).expect_err("no seed"));
         assert_eq!(
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ranges_say_how_to_write_them() {
+    fn bad_seed_ranges_are_refused_with_the_syntax() {
         for (text, part) in [("7", "0..2000"), ("a..b", "0..2000"), ("5..5", "no seed")] {
             let error = format!("{:#}", read_seeds(text).expect_err(text));
             assert!(error.contains(part), "{error}");

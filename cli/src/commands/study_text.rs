@@ -1,7 +1,7 @@
 //! Figures as tables.
 
 use schedlab_perf_dash::format;
-use schedlab_workloads::results::{Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue};
+use schedlab_workloads::results::{Estimate, Figure, FigureComparison, FigureMetric, FigureRow, FigureValue};
 
 use crate::progress::say;
 use crate::table::{Align, render};
@@ -20,9 +20,9 @@ fn text(figure: &Figure) -> String {
     for metric in &figure.metrics {
         columns.push((metric.title(), Align::Right));
         match metric.comparison() {
-            Comparison::None => {}
-            Comparison::Extra => columns.push(("extra [95 %]", Align::Left)),
-            Comparison::Ratio => columns.push(("ratio [95 %]", Align::Left)),
+            FigureComparison::None => {}
+            FigureComparison::Extra => columns.push(("extra [95 %]", Align::Left)),
+            FigureComparison::Ratio => columns.push(("ratio [95 %]", Align::Left)),
         }
     }
     let rows: Vec<Vec<String>> = figure.rows.iter().map(|row| cells(figure, row)).collect();
@@ -41,7 +41,7 @@ fn cells(figure: &Figure, row: &FigureRow) -> Vec<String> {
     for &metric in &figure.metrics {
         let value = row.values.get(&metric);
         cells.push(value.map_or_else(|| "-".to_owned(), |value| number(metric, value.median.value)));
-        if metric.comparison() != Comparison::None {
+        if metric.comparison() != FigureComparison::None {
             cells.push(value.and_then(|value| compared(metric, value)).unwrap_or_default());
         }
     }
@@ -50,14 +50,14 @@ fn cells(figure: &Figure, row: &FigureRow) -> Vec<String> {
 
 fn compared(metric: FigureMetric, value: &FigureValue) -> Option<String> {
     match metric.comparison() {
-        Comparison::None => None,
-        Comparison::Ratio => {
+        FigureComparison::None => None,
+        FigureComparison::Ratio => {
             let ratio = value.ratio?;
             let Estimate { value, low, high } = ratio;
             let interval = format!(" [{low:.2}, {high:.2}]");
             Some(format!("{value:.2}{}", if ratio.is_exact() { "" } else { &interval }))
         }
-        Comparison::Extra => {
+        FigureComparison::Extra => {
             let extra = value.extra?;
             let [value, low, high] =
                 [extra.value, extra.low, extra.high].map(|number| signed(metric, number));

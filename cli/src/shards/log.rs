@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn killed_shard_goes_on_behind_its_last_whole_line() {
+    fn killed_shard_resumes_after_its_last_whole_line() {
         let out = folder("torn");
         let mut log = UnitLog::open(&out, sample("0..6")).expect("opens");
         assert_eq!(log.left(), [1, 3, 5]);

@@ -2,7 +2,7 @@ use crate::support::{Folder, NODES, PODS, config, schedlab_in};
 
 /// Every case: what is wrong, the config file, what the message must say. Always exit code 2.
 #[test]
-fn bad_workload_files_are_refused_with_a_place_and_a_way_out() {
+fn bad_workload_files_are_refused_with_place_and_fix() {
     let good = config(&format!("{NODES}{PODS}"));
     let cases: Vec<(&str, String, Vec<&str>)> = vec![
         ("malformed YAML", "- name: [oops\n".to_owned(), vec!["performance-config.yaml:"]),
@@ -67,7 +67,7 @@ fn a_bad_quantity_names_the_field_and_the_value() {
 }
 
 #[test]
-fn an_output_folder_that_cannot_be_written_is_found_out_before_the_run() {
+fn unwritable_output_folder_is_reported_before_the_run() {
     let folder = Folder::new();
     let file = folder.file("in-the-way", "");
     schedlab_in(&folder, &["run", "--labels", "short", "--out", &format!("{file}/out")])
@@ -94,7 +94,7 @@ fn wrong_arguments_end_with_two() {
 }
 
 #[test]
-fn simulate_refuses_seeds_and_events_that_are_not_there() {
+fn simulate_refuses_unknown_seeds_and_events() {
     let cases: [(&[&str], &str); 5] = [
         (&["--seed", "3", "--faults", "api", "--events", "99999"], "--events 99999: there is no event 99999"),
         (&["--seed", "3", "--events", "0,9..3"], "the range 9..3 ends before it begins; write 3..9"),

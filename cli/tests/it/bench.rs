@@ -59,7 +59,7 @@ fn a_named_baseline_is_compared_with_and_left_as_it_is() {
 }
 
 #[test]
-fn a_pattern_leaves_kernels_out_and_does_not_move_the_base() {
+fn pattern_filters_kernels_and_keeps_the_baseline() {
     let folder = Folder::new();
     let base = kernels(&folder, "base", 1000, 7, "life/k");
     let near = kernels(&folder, "near", 1001, 7, "life/k");
@@ -82,7 +82,7 @@ fn an_open_row_is_no_regression_and_does_not_move_the_base() {
 }
 
 #[test]
-fn what_cannot_be_benched_is_said_with_exit_code_2() {
+fn unknown_kernels_end_with_exit_code_2() {
     let folder = Folder::new();
     let base = kernels(&folder, "base", 1000, 7, "k");
     for (more, wanted) in [

@@ -70,7 +70,7 @@ fn manifest_in_flow_style_is_read_as_kubectl_reads_it() {
 }
 
 #[test]
-fn refusal_of_the_api_server_is_said_once() {
+fn api_server_error_is_printed_once() {
     let folder = folder();
     folder.file(
         "pod.yaml",
@@ -83,7 +83,7 @@ fn refusal_of_the_api_server_is_said_once() {
 }
 
 #[test]
-fn a_bound_pod_is_explained_as_if_it_were_free() {
+fn bound_pod_is_explained_as_if_unscheduled() {
     schedlab_in(&folder(), &["explain", "--cluster", "cluster.yaml", "--pod", "shop/running"])
         .ends_with(0)
         .says("it is on small; explained as if it were on no node")
@@ -156,7 +156,7 @@ fn a_pod_from_a_file_and_a_page() {
 }
 
 #[test]
-fn what_the_answer_leaves_out_is_said_in_every_output() {
+fn ignored_fields_and_kinds_are_reported_in_every_output() {
     let folder = folder();
     let pod = |more: &str| {
         format!(
@@ -218,7 +218,7 @@ fn a_workload_is_run_up_to_its_measured_op() {
 
 /// Every case: what is wrong, files, arguments, what the message must say. Always exit code 2.
 #[test]
-fn bad_questions_are_refused_with_a_place_and_a_way_out() {
+fn bad_explain_arguments_are_refused_with_place_and_fix() {
     const ALL: &[&str] = &["--cluster", "cluster.yaml", "--pod", "shop/web"];
     let cases: &[(&str, &str, &[&str], &[&str])] = &[
         (
@@ -320,7 +320,7 @@ fn bad_questions_are_refused_with_a_place_and_a_way_out() {
 }
 
 #[test]
-fn gates_are_read_as_run_reads_them() {
+fn explain_reads_feature_gates_as_run_does() {
     let explain = |gates: &str| {
         let args = ["explain", "--cluster", "cluster.yaml", "--pod", "shop/web", "--feature-gates", gates];
         schedlab_in(&folder(), &args)
@@ -333,7 +333,7 @@ fn gates_are_read_as_run_reads_them() {
 }
 
 #[test]
-fn objects_that_the_api_server_refuses_get_its_message_and_no_answer() {
+fn invalid_objects_get_the_message_of_the_api_server() {
     const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n";
     let pod =
         |spec: &str| format!("{NODE}---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n");

@@ -82,14 +82,14 @@ fn run_in(folder: &Folder, url: &str, more: &str) -> Answer {
 }
 
 #[test]
-fn an_extender_is_asked_about_every_pod() {
+fn extender_is_called_for_every_pod() {
     let extender = Extender::start(|asked| json!({"NodeNames": asked["NodeNames"]}));
     run_with(&format!("http://{}/s", extender.address), "").ends_with(0).says("6/6");
     assert_eq!(extender.calls.load(Ordering::Acquire), 6, "once a pod");
 }
 
 #[test]
-fn nodes_that_an_extender_refuses_are_out() {
+fn nodes_rejected_by_extender_are_infeasible() {
     let extender = Extender::start(|asked| {
         let names = asked["NodeNames"].as_array().expect("names of nodes");
         let failed: serde_json::Map<String, Value> = names
@@ -104,7 +104,7 @@ fn nodes_that_an_extender_refuses_are_out() {
 }
 
 #[test]
-fn an_ignorable_extender_that_is_down_is_left_out() {
+fn unreachable_ignorable_extender_is_skipped() {
     let address = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let url = format!("http://{address}/s");
     let folder = Folder::new();
@@ -120,7 +120,7 @@ fn an_ignorable_extender_that_is_down_is_left_out() {
 }
 
 #[test]
-fn an_extender_that_cannot_be_called_ends_with_two() {
+fn invalid_extender_configuration_ends_with_exit_code_2() {
     run_with("https://127.0.0.1:1/s", "").ends_with(2).complains(
         "scheduler.yaml: extenders[0]: HTTPS is not supported (urlPrefix \"https://127.0.0.1:1/s\")",
     );

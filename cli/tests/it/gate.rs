@@ -93,7 +93,7 @@ fn calibration_gives_each_kernel_a_fence_of_its_own() {
 }
 
 #[test]
-fn only_kernels_that_a_look_leaves_open_are_measured_again() {
+fn only_inconclusive_kernels_are_measured_again() {
     let folder = Folder::new();
     // Kernel k is 10 % slower; the other is 1 % and 3 % slower in turns, so that it lies on its fence.
     let base = kernels(&folder, "base", 1000, 7, "k");
@@ -119,7 +119,7 @@ fn only_kernels_that_a_look_leaves_open_are_measured_again() {
 }
 
 #[test]
-fn what_the_gate_cannot_run_is_said_with_exit_code_2() {
+fn unrunnable_gate_input_ends_with_exit_code_2() {
     let folder = Folder::new();
     let base = kernels(&folder, "base", 1000, 7, "k");
     let mute = folder.file("mute", "not a program");

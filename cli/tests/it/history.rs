@@ -58,7 +58,7 @@ fn baselines_are_saved_and_found_by_name() {
 }
 
 #[test]
-fn nothing_is_remembered_when_nothing_shall_be() {
+fn no_history_flag_records_nothing() {
     let folder = Folder::new();
     run(&folder, &["--no-history"]).ends_with(0);
     run(&folder, &["--json"]).ends_with(0);

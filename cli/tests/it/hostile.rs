@@ -134,7 +134,7 @@ fn answers_soon(address: &str, path: &str, wanted: &str) {
 }
 
 #[test]
-fn serve_goes_on_when_idle_connections_take_every_descriptor() {
+fn serve_survives_idle_connections_taking_every_descriptor() {
     for limit in [12, 24, 128] {
         let folder = Folder::new();
         let args = ["serve", "--history", "h", "--out", "site", "--listen", "127.0.0.1:0"];
@@ -148,7 +148,7 @@ fn serve_goes_on_when_idle_connections_take_every_descriptor() {
 }
 
 #[test]
-fn metrics_go_on_when_idle_connections_take_every_descriptor() {
+fn metrics_endpoint_survives_idle_connections_taking_every_descriptor() {
     let folder = Folder::new();
     let args = [
         "run",

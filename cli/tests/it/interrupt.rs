@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use schedlab_perf_dash::history;
-use schedlab_workloads::results::Status;
+use schedlab_workloads::results::RunStatus;
 
 use crate::gate::{kernels, repository};
 use crate::support::{Answer, Folder, NODES, PODS, command, config, schedlab_in};
@@ -87,7 +87,7 @@ fn every_signal_that_ends_a_run_keeps_what_was_measured_and_marks_it_partial() {
         let name = items["dataItems"][0]["labels"]["Name"].as_str().expect("a name");
         assert!(name.ends_with(" (partial)"), "{name}");
         let record = history::read(&folder.path().join("history")).expect("a history").records.remove(0);
-        assert_eq!((record.partial, record.points[0].status), (true, Status::Partial));
+        assert_eq!((record.partial, record.points[0].status), (true, RunStatus::Partial));
     }
 }
 
@@ -248,7 +248,7 @@ fn terminated(folder: &Folder, args: &[&str], what: &str, holds: impl FnMut() ->
 }
 
 #[test]
-fn interrupted_simulation_says_how_many_seeds_held() {
+fn interrupted_simulation_reports_seeds_without_violation() {
     let folder = Folder::new();
     let started = Instant::now();
     let begun = || Duration::from_millis(500) < started.elapsed();
@@ -264,7 +264,7 @@ fn interrupted_simulation_says_how_many_seeds_held() {
 }
 
 #[test]
-fn interrupted_shard_keeps_its_batches_and_goes_on_behind_them() {
+fn interrupted_shard_keeps_its_batches_and_resumes_after_them() {
     let folder = Folder::new();
     let args = ["simulate", "--seeds", "0..100000000", "--shard", "1/2", "--out", "seeds"];
     let log = folder.path().join("seeds/shard-1-of-2/units.jsonl");
@@ -394,5 +394,5 @@ fn run_of_a_terminated_serve_records_what_it_measured() {
     std::thread::sleep(Duration::from_millis(500));
     ended_by(child, Signal::TERM).0.ends_with(143);
     let record = history::read(&folder.path().join("history")).expect("a history").records.remove(0);
-    assert_eq!((record.partial, record.points[0].status), (true, Status::Partial));
+    assert_eq!((record.partial, record.points[0].status), (true, RunStatus::Partial));
 }

@@ -50,7 +50,7 @@ fn compare_ends_with_the_code_of_its_verdict_and_writes_three_files() {
 }
 
 #[test]
-fn compare_refuses_what_it_cannot_read_by_name() {
+fn compare_names_the_file_it_cannot_read() {
     let folder = Folder::new();
     folder.file("empty/notes.txt", "nothing");
     folder.file("other.json", "{}");
@@ -78,7 +78,7 @@ fn a_result_compared_with_itself_is_identical_input() {
 }
 
 #[test]
-fn a_workload_that_one_side_lacks_keeps_the_verdict_open() {
+fn workload_missing_on_one_side_is_inconclusive() {
     let folder = Folder::new();
     let mut result = real_result(&folder);
     let around = |rate: f64| (0..10).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
@@ -178,7 +178,7 @@ fn runs_are_recorded_and_imported() {
 }
 
 #[test]
-fn a_history_becomes_a_site_and_damage_is_said() {
+fn site_is_made_from_history_and_reports_damage() {
     let folder = Folder::new();
     schedlab_in(&folder, &["run", "--filter", SMALL, "--out", "run"]).ends_with(0);
     schedlab_in(&folder, &["record", "run", "--history", "h"]).ends_with(0);
@@ -258,7 +258,7 @@ fn two_profiles_make_a_difference_flamegraph() {
 }
 
 #[test]
-fn the_gate_runs_two_binaries_in_rounds() {
+fn gate_runs_two_binaries_in_rounds() {
     let folder = Folder::new();
     let binary = env!("CARGO_BIN_EXE_schedlab");
     let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS));
@@ -329,7 +329,7 @@ fn serving(args: &[&str], folder: &Folder) -> (std::process::Child, String) {
 }
 
 #[test]
-fn the_progress_of_a_run_beside_it_streams_in() {
+fn progress_of_a_concurrent_run_is_streamed() {
     use std::io::{BufRead, BufReader, Write};
     let folder = Folder::new();
     let ops =

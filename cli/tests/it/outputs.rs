@@ -100,7 +100,7 @@ fn every_command_fails_when_standard_output_is_full() {
 }
 
 #[test]
-fn reader_that_goes_away_is_no_error() {
+fn closed_standard_output_reader_is_no_error() {
     let folder = Folder::new();
     let mut child = command(&["list"]).current_dir(folder.path()).spawn().expect("the binary runs");
     drop(child.stdout.take());
@@ -139,7 +139,7 @@ fn json_result_that_standard_output_did_not_take_is_kept() {
 }
 
 #[test]
-fn output_folder_that_is_gone_at_the_end_costs_nothing_measured() {
+fn output_folder_deleted_during_the_run_loses_no_result() {
     let folder = Folder::new();
     let ops = format!("{NODES}{PODS}  - opcode: sleep\n    duration: 1500ms\n");
     let file = folder.file("performance-config.yaml", config(&ops));

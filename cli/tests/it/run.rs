@@ -31,7 +31,7 @@ fn the_small_workloads_of_the_quick_suite_run_and_leave_their_files() {
 }
 
 #[test]
-fn json_goes_to_stdout_alone_and_nothing_is_written() {
+fn json_flag_prints_to_stdout_and_writes_no_file() {
     let folder = Folder::new();
     let answer = schedlab_in(&folder, &["run", "--filter", "^PlainPods/10Nodes", "--json"]).ends_with(0);
     let result: serde_json::Value =
@@ -125,7 +125,7 @@ fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
 
 /// Upstream's collector would say nothing; a pass would be a lie.
 #[test]
-fn measured_pods_that_stay_pending_are_no_pass() {
+fn pending_measured_pods_fail_the_run() {
     let folder = Folder::new();
     folder.file(
         "gated.yaml",
@@ -154,7 +154,7 @@ fn measured_pods_that_stay_pending_are_no_pass() {
 }
 
 #[test]
-fn a_workload_that_can_never_finish_says_which_pods_wait_and_why() {
+fn stuck_workload_reports_pending_pods_and_reasons() {
     let folder = Folder::new();
     folder.file(
         "big.yaml",
@@ -176,7 +176,7 @@ fn a_workload_that_can_never_finish_says_which_pods_wait_and_why() {
 }
 
 #[test]
-fn a_barrier_waits_for_pods_that_nobody_waited_for() {
+fn barrier_waits_for_pods_created_with_skip_wait_to_completion() {
     let folder = Folder::new();
     let ops = format!(
         "{NODES}  - opcode: createPods\n    countParam: $pods\n    skipWaitToCompletion: true\n  - opcode: barrier\n\
@@ -206,7 +206,7 @@ fn feature_gates_of_the_command_line_are_checked_and_listed() {
 }
 
 #[test]
-fn pods_may_be_counted_in_two_ways() {
+fn pod_counting_flag_takes_kept_or_scanned() {
     let folder = Folder::new();
     let run = |counting: &str| {
         let args = ["run", "--suite", "spreading", "--labels", "short", "--pod-counting", counting];

@@ -89,7 +89,7 @@ fn a_bad_configuration_ends_with_two_before_anything_runs() {
 }
 
 #[test]
-fn a_configuration_that_is_not_there_is_named() {
+fn missing_scheduler_configuration_is_named() {
     let folder = Folder::new();
     schedlab_in(&folder, &["run", "--scheduler-config", "absent.yaml"])
         .ends_with(2)
@@ -97,7 +97,7 @@ fn a_configuration_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_configuration_of_a_test_case_decides_where_its_pods_go() {
+fn scheduler_configuration_of_a_test_case_applies_to_its_pods() {
     let folder = Folder::new();
     let case = config(&format!("{NODES}{PODS}"))
         .replace("  workloadTemplate", "  schedulerConfigPath: scheduler.yaml\n  workloadTemplate");
@@ -153,7 +153,7 @@ fn run_with_change(before: &str, after: &str) -> Answer {
 }
 
 #[test]
-fn a_running_scheduler_takes_over_a_changed_configuration() {
+fn running_scheduler_reloads_changed_configuration() {
     run_with_change(NOWHERE, "profiles: [{schedulerName: default-scheduler}]\n")
         .ends_with(0)
         .complains("scheduler.yaml changed; the scheduler runs with it now");
@@ -164,7 +164,7 @@ fn a_running_scheduler_takes_over_a_changed_configuration() {
 }
 
 #[test]
-fn a_changed_configuration_that_is_wrong_is_refused_and_the_old_one_stays() {
+fn invalid_changed_configuration_is_refused_and_the_old_one_stays() {
     run_with_change("", "parallelism: none\n").ends_with(0).complains(
         "scheduler.yaml changed and was refused, the scheduler keeps what it has: scheduler.yaml:3:14: `parallelism`",
     );

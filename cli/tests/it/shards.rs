@@ -380,8 +380,8 @@ fn points_of_a_study_in_shards_merge_to_one_figure() {
     - {name: sync}
     - {name: async, flags: '--feature-gates SchedulerAsyncAPICalls=true'}
   variants:
-  - {name: never, testCase: Plain, workload: Small, flags: --nominate never}
-  - {name: always, testCase: Plain, workload: Small, flags: --nominate always}
+  - {name: never, testCase: Plain, workload: Small, flags: --nominated-node-name never}
+  - {name: always, testCase: Plain, workload: Small, flags: --nominated-node-name always}
 ",
     );
     for shard in ["1/2", "0/2"] {

@@ -20,7 +20,7 @@ fn folder(variants: &str) -> Folder {
 }
 
 #[test]
-fn a_nomination_for_every_pod_is_twice_the_calls_and_plain_pods_pay_nothing_otherwise() {
+fn nominated_node_name_always_doubles_the_calls_and_when_needed_adds_none() {
     let folder = folder(
         "- name: patch
   title: Extra PATCH
@@ -32,9 +32,9 @@ fn a_nomination_for_every_pod_is_twice_the_calls_and_plain_pods_pay_nothing_othe
     - {name: sync}
     - {name: async, flags: '--feature-gates SchedulerAsyncAPICalls=true'}
   variants:
-  - {name: never, testCase: Plain, workload: Small, flags: --nominate never}
-  - {name: needed, testCase: Plain, workload: Small, flags: --nominate when-needed}
-  - {name: always, testCase: Plain, workload: Small, flags: --nominate always}
+  - {name: never, testCase: Plain, workload: Small, flags: --nominated-node-name never}
+  - {name: needed, testCase: Plain, workload: Small, flags: --nominated-node-name when-needed}
+  - {name: always, testCase: Plain, workload: Small, flags: --nominated-node-name always}
 ",
     );
     schedlab_in(&folder, &["run", "--config", "suite", "--out", "out"])
@@ -57,7 +57,7 @@ fn a_nomination_for_every_pod_is_twice_the_calls_and_plain_pods_pay_nothing_othe
 }
 
 #[test]
-fn the_built_in_study_shows_what_a_nomination_costs_and_gains() {
+fn built_in_study_shows_nodes_evaluated_with_nominated_node_name() {
     let folder = Folder::new();
     let filter = "^nominated-node-first/Nomination.*/100Nodes$";
     schedlab_in(

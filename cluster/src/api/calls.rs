@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 /// A reading of the call counters, keyed like `POST pods/binding`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallCounts {
+pub struct ApiCallCounts {
     /// All calls, those that failed included.
     pub calls: BTreeMap<String, u64>,
     /// The calls that got an error.
     pub failed: BTreeMap<String, u64>,
 }
 
-impl CallCounts {
+impl ApiCallCounts {
     /// What happened between `earlier` and this reading; keys without calls are left out.
     #[must_use]
-    pub fn since(&self, earlier: &CallCounts) -> CallCounts {
-        CallCounts {
+    pub fn since(&self, earlier: &ApiCallCounts) -> ApiCallCounts {
+        ApiCallCounts {
             calls: subtract(&self.calls, &earlier.calls),
             failed: subtract(&self.failed, &earlier.failed),
         }
@@ -41,8 +41,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn since_leaves_out_what_did_not_happen() {
-        let counts = |pairs: &[(&str, u64)]| CallCounts {
+    fn call_counts_since_leave_out_zero_differences() {
+        let counts = |pairs: &[(&str, u64)]| ApiCallCounts {
             calls: pairs.iter().map(|&(key, count)| (key.to_owned(), count)).collect(),
             failed: BTreeMap::new(),
         };

@@ -4,7 +4,7 @@
 
 /// Why a call was refused: the API's `status.reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum StatusReason {
     /// The object does not exist.
     NotFound,
     /// An object of this name exists.
@@ -29,21 +29,21 @@ pub enum Reason {
     InternalError,
 }
 
-impl Reason {
+impl StatusReason {
     /// The HTTP status code.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
-            Reason::NotFound => 404,
-            Reason::AlreadyExists | Reason::Conflict => 409,
-            Reason::Invalid => 422,
-            Reason::Forbidden => 403,
-            Reason::BadRequest => 400,
-            Reason::Gone => 410,
-            Reason::TooManyRequests => 429,
-            Reason::Timeout => 504,
-            Reason::ServiceUnavailable => 503,
-            Reason::InternalError => 500,
+            StatusReason::NotFound => 404,
+            StatusReason::AlreadyExists | StatusReason::Conflict => 409,
+            StatusReason::Invalid => 422,
+            StatusReason::Forbidden => 403,
+            StatusReason::BadRequest => 400,
+            StatusReason::Gone => 410,
+            StatusReason::TooManyRequests => 429,
+            StatusReason::Timeout => 504,
+            StatusReason::ServiceUnavailable => 503,
+            StatusReason::InternalError => 500,
         }
     }
 
@@ -51,17 +51,17 @@ impl Reason {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Reason::NotFound => "NotFound",
-            Reason::AlreadyExists => "AlreadyExists",
-            Reason::Conflict => "Conflict",
-            Reason::Invalid => "Invalid",
-            Reason::Forbidden => "Forbidden",
-            Reason::BadRequest => "BadRequest",
-            Reason::Gone => "Expired",
-            Reason::TooManyRequests => "TooManyRequests",
-            Reason::Timeout => "Timeout",
-            Reason::ServiceUnavailable => "ServiceUnavailable",
-            Reason::InternalError => "InternalError",
+            StatusReason::NotFound => "NotFound",
+            StatusReason::AlreadyExists => "AlreadyExists",
+            StatusReason::Conflict => "Conflict",
+            StatusReason::Invalid => "Invalid",
+            StatusReason::Forbidden => "Forbidden",
+            StatusReason::BadRequest => "BadRequest",
+            StatusReason::Gone => "Expired",
+            StatusReason::TooManyRequests => "TooManyRequests",
+            StatusReason::Timeout => "Timeout",
+            StatusReason::ServiceUnavailable => "ServiceUnavailable",
+            StatusReason::InternalError => "InternalError",
         }
     }
 }
@@ -71,7 +71,7 @@ impl Reason {
 #[error("{message}")]
 pub struct ApiError {
     /// The reason, for code to act on.
-    pub reason: Reason,
+    pub reason: StatusReason,
     /// The text, for people.
     pub message: String,
 }
@@ -89,20 +89,20 @@ impl ApiError {
     /// `resource` is qualified by its group, as in `replicasets.apps`.
     #[must_use]
     pub fn not_found(resource: &str, name: &str) -> Self {
-        Self { reason: Reason::NotFound, message: format!("{resource} \"{name}\" not found") }
+        Self { reason: StatusReason::NotFound, message: format!("{resource} \"{name}\" not found") }
     }
 
     /// An object of this name exists.
     #[must_use]
     pub fn already_exists(resource: &str, name: &str) -> Self {
-        Self { reason: Reason::AlreadyExists, message: format!("{resource} \"{name}\" already exists") }
+        Self { reason: StatusReason::AlreadyExists, message: format!("{resource} \"{name}\" already exists") }
     }
 
     /// The object's state does not allow the call.
     #[must_use]
     pub fn conflict(resource: &str, name: &str, why: impl std::fmt::Display) -> Self {
         let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}");
-        Self { reason: Reason::Conflict, message }
+        Self { reason: StatusReason::Conflict, message }
     }
 
     /// The caller's resource version is not the latest.
@@ -124,37 +124,40 @@ impl ApiError {
     /// The object breaks a rule of its kind. `why` names field, value and rule.
     #[must_use]
     pub fn invalid(kind: &str, name: &str, why: impl std::fmt::Display) -> Self {
-        Self { reason: Reason::Invalid, message: format!("{kind} \"{name}\" is invalid: {why}") }
+        Self { reason: StatusReason::Invalid, message: format!("{kind} \"{name}\" is invalid: {why}") }
     }
 
     /// Admission refused the object.
     #[must_use]
     pub fn forbidden(resource: &str, name: &str, why: impl std::fmt::Display) -> Self {
-        Self { reason: Reason::Forbidden, message: format!("{resource} \"{name}\" is forbidden: {why}") }
+        Self {
+            reason: StatusReason::Forbidden,
+            message: format!("{resource} \"{name}\" is forbidden: {why}"),
+        }
     }
 
     /// Admission refused an object whose name is not known yet.
     #[must_use]
     pub fn forbidden_resource(resource: &str, why: impl std::fmt::Display) -> Self {
-        Self { reason: Reason::Forbidden, message: format!("{resource} is forbidden: {why}") }
+        Self { reason: StatusReason::Forbidden, message: format!("{resource} is forbidden: {why}") }
     }
 
     /// The request makes no sense.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self { reason: Reason::BadRequest, message: message.into() }
+        Self { reason: StatusReason::BadRequest, message: message.into() }
     }
 
     /// The wanted events are no longer kept.
     #[must_use]
     pub fn gone(wanted: u64, oldest: u64) -> Self {
-        Self { reason: Reason::Gone, message: format!("too old resource version: {wanted} ({oldest})") }
+        Self { reason: StatusReason::Gone, message: format!("too old resource version: {wanted} ({oldest})") }
     }
 
     /// The wanted resource version does not exist yet.
     #[must_use]
     pub fn too_large_version(wanted: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
-        Self { reason: Reason::Timeout, message }
+        Self { reason: StatusReason::Timeout, message }
     }
 }

@@ -1,7 +1,7 @@
 //! The cluster as its clients see it: one trait, and the values that cross it.
 //!
 //! Two ways lead to a pod. The cold one is the Kubernetes API's own: objects by kind, namespace
-//! and name. The hot one is by id: a [`PodRow`] comes with the watch event, and bindings, status
+//! and name. The hot one is by id: a [`StoredPodRow`] comes with the watch event, and bindings, status
 //! patches and deletions name the pod by its [`PodUid`] and nodes by their [`NodeNameId`]. Ids
 //! belong to the target that gave them out; a remote target keeps its own table from ids to names.
 //!
@@ -22,17 +22,17 @@ use k8s_openapi::api::core::v1::{NodeStatus, Pod};
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{LabelSelectorInput, PodMeta};
 
-pub use calls::CallCounts;
-pub use error::{ApiError, Reason};
+pub use calls::ApiCallCounts;
+pub use error::{ApiError, StatusReason};
 pub use object::{GenericObject, ListQuery, Object, ObjectKey, ObjectList};
 pub(crate) use pod::TemplatePins;
 pub use pod::{
     Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId,
-    NamedBinding, NamespaceId, NodeNameId, Nomination, PodConditionEntry, PodFlags, PodName, PodPhase,
-    PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, format_pod_uid,
-    parse_pod_uid,
+    NamedBinding, NamespaceId, NodeNameId, NominatedNodeNamePatch, PodConditionEntry, PodFlags, PodName,
+    PodPhase, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, StoredPodRow,
+    format_pod_uid, parse_pod_uid,
 };
-pub use pod_event::{PodEventNote, PodEventPost, PodEventRef};
+pub use pod_event::{PodEventMessage, PodEventPost, PodEventRef};
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
 pub use watch::{EventKind, NodeEntry, RunningWatch, Watch, WatchEvent, WatchedObject};
 
@@ -110,8 +110,8 @@ pub trait Api: Send + Sync {
     /// nudge after a reader's last drain is not lost.
     fn nudge(&self) {}
 
-    /// The calls so far. Subtract an earlier reading with [`CallCounts::since`].
-    fn call_counts(&self) -> CallCounts;
+    /// The calls so far. Subtract an earlier reading with [`ApiCallCounts::since`].
+    fn call_counts(&self) -> ApiCallCounts;
 
     /// What a [`SpecId`] of a row stands for.
     fn pod_spec(&self, spec: SpecId) -> Arc<PodSpecEntry>;
@@ -132,7 +132,7 @@ pub trait Api: Send + Sync {
     fn pod_conditions(&self, conditions: ConditionSetId) -> Arc<[PodConditionEntry]>;
 
     /// The row of a pod that exists.
-    fn pod_row(&self, pod: PodUid) -> Option<PodRow>;
+    fn pod_row(&self, pod: PodUid) -> Option<StoredPodRow>;
 
     /// How many pods of a namespace are on a node. Whoever waits for pods asks this often: a store
     /// that can count should not list.
@@ -164,7 +164,7 @@ pub trait Api: Send + Sync {
     }
 
     /// What the engine is told about a pod beside its class.
-    fn pod_meta(&self, row: &PodRow) -> PodMeta {
+    fn pod_meta(&self, row: &StoredPodRow) -> PodMeta {
         let spec = self.pod_spec(row.spec);
         PodMeta {
             name: self.pod_name(row.name),

@@ -165,7 +165,7 @@ impl PodFlags {
 
 /// A pod. All that is not here is in the entry of its [`SpecId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PodRow {
+pub struct StoredPodRow {
     /// Who it is.
     pub uid: PodUid,
     /// The version this state was written at.
@@ -193,7 +193,7 @@ pub struct PodRow {
 }
 
 // One cache line: the store writes and the watch copies a whole row.
-const _: () = assert!(size_of::<PodRow>() == 64);
+const _: () = assert!(size_of::<StoredPodRow>() == 64);
 
 /// A pod body as it is stored once for all pods that share it.
 #[derive(Clone, Debug, Default)]
@@ -267,7 +267,7 @@ pub struct PodRowList {
     /// Watch from here on to miss nothing.
     pub resource_version: u64,
     /// In the order of creation.
-    pub rows: Vec<PodRow>,
+    pub rows: Vec<StoredPodRow>,
 }
 
 /// A pod and the node it is to run on.
@@ -373,7 +373,7 @@ pub struct PodConditionEntry {
 
 /// What a status patch does to `status.nominatedNodeName`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nomination {
+pub enum NominatedNodeNamePatch {
     /// Leaves it.
     #[default]
     Keep,
@@ -391,7 +391,7 @@ pub struct PodStatusPatch<'a> {
     /// What happens to a condition.
     pub condition: Option<ConditionEdit<'a>>,
     /// What happens to the nomination.
-    pub nomination: Nomination,
+    pub nomination: NominatedNodeNamePatch,
     /// The new phase.
     pub phase: Option<PodPhase>,
 }
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uid_survives_its_text() {
+    fn uid_round_trips_through_text() {
         for uid in [PodUid(0), PodUid(1), PodUid(0xffff_ffff_ffff)] {
             assert_eq!(parse_pod_uid(&format_pod_uid(uid)), Some(uid));
         }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_survives_its_text() {
+    fn phase_round_trips_through_text() {
         use PodPhase::{Failed, Pending, Running, Succeeded, Unknown};
         for phase in [Pending, Running, Succeeded, Failed, Unknown] {
             assert_eq!(PodPhase::parse(phase.as_str()), phase);

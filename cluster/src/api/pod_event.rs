@@ -9,7 +9,7 @@ use super::{NamespaceId, NodeNameId, PodName};
 
 /// `note` of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum PodEventNote {
+pub enum PodEventMessage {
     /// This.
     Text(Arc<str>),
     /// That the pod was assigned to a node; written when somebody reads it.
@@ -27,7 +27,7 @@ pub struct PodEventPost {
     /// `reason`; `action` and `type` follow from it.
     pub reason: PodEventReason,
     /// `note`.
-    pub note: PodEventNote,
+    pub note: PodEventMessage,
 }
 
 /// An event that was posted. Its object is called after the pod and `number`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use schedlab_core::input::NodeInput;
 
-use super::{ApiError, GenericObject, NodeNameId, PodEventRef, PodRow};
+use super::{ApiError, GenericObject, NodeNameId, PodEventRef, StoredPodRow};
 
 /// What happened to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub struct NodeEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchedObject {
     /// A pod, by value.
-    Pod(PodRow),
+    Pod(StoredPodRow),
     /// A node.
     Node(Arc<NodeEntry>),
     /// An event about a pod; nobody but its reader needs the object.
@@ -73,7 +73,7 @@ impl WatchEvent {
 /// A reader of the stream. Each event is delivered once, in the order of resource versions.
 pub trait Watch: Send {
     /// Appends all events that have happened since the last call and says how many they were.
-    /// A reader that fell too far behind gets [`Gone`](super::Reason::Gone) and must list again.
+    /// A reader that fell too far behind gets [`Gone`](super::StatusReason::Gone) and must list again.
     fn drain_into(&mut self, events: &mut Vec<WatchEvent>) -> Result<usize, ApiError>;
 
     /// Sleeps until there are events to drain or `timeout` is over, and says which. May return

@@ -13,7 +13,7 @@ use schedlab_core::ids::PodUid;
 use super::ControllerReport;
 use crate::api::{
     Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods,
-    NamespaceId, NodeNameId, Nomination, Object, ObjectKey, PodConditionEntry, PodName, PodPhase,
+    NamespaceId, NodeNameId, NominatedNodeNamePatch, Object, ObjectKey, PodConditionEntry, PodName, PodPhase,
     PodSpecEntry, PodStatusPatch, PodTemplateRef, SpecId, WatchEvent,
 };
 
@@ -181,7 +181,7 @@ pub enum ControllerRequest {
         /// A condition to be set.
         condition: Option<ConditionWrite>,
         /// What happens to the nomination.
-        nomination: Nomination,
+        nomination: NominatedNodeNamePatch,
         /// The new phase.
         phase: Option<PodPhase>,
     },

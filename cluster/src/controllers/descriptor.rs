@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Controller, ControllerMutants};
 use crate::api::{
-    Api, ApiError, EventKind, GenericObject, ListQuery, NodeEntry, Object, PodFilter, PodFlags, PodRow,
+    Api, ApiError, EventKind, GenericObject, ListQuery, NodeEntry, Object, PodFilter, PodFlags, StoredPodRow,
     WatchEvent, WatchedObject,
 };
 use crate::convert::node_input;
@@ -238,7 +238,7 @@ impl WatchScope {
         if self.pods != PodsWatched::None {
             let pods = api.pods_in(PodFilter::default())?;
             pods_version = pods.resource_version;
-            let is_wanted = |row: &PodRow| match self.pods {
+            let is_wanted = |row: &StoredPodRow| match self.pods {
                 PodsWatched::Evictable => row.node.is_some() && row.flags.contains(PodFlags::EXECUTION_TERMS),
                 _ => self.covers(&WatchedObject::Pod(*row)),
             };

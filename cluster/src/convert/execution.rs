@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_reaches_the_engine_and_comes_back() {
+    fn execution_affinity_round_trips_through_conversion() {
         let written = pod(cache());
         let mut lifted = written.clone();
         lift_execution_affinity(&mut lifted).expect("a node selector");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_the_field_is_left_alone() {
+    fn pod_without_execution_affinity_is_unchanged() {
         for written in [json!({}), json!({ "spec": { "affinity": null } }), pod(Value::Null)] {
             let mut lifted = written.clone();
             lift_execution_affinity(&mut lifted).expect("nothing to lift");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_node_selector_is_refused_with_its_place() {
+    fn malformed_execution_affinity_is_refused_with_its_path() {
         let cases = [
             ("no terms", json!({ "nodeSelectorTerms": [] }), "at least one node selector term is required"),
             ("a list", json!([]), "invalid type"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn with_the_gate_off_the_field_is_forgotten() {
+    fn without_feature_gate_execution_affinity_is_dropped() {
         let mut lifted = pod(cache());
         lift_execution_affinity(&mut lifted).expect("a node selector");
         let mut typed: Pod = serde_json::from_value(lifted).expect("a pod");

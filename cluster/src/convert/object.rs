@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schedlab_core::input::WorkloadKind;
-use schedlab_core::scheduler::{NamedObject, ObjectEvent, ObjectInput, ObjectKey, ObjectKind};
+use schedlab_core::scheduler::{NamedObject, ObjectEvent, ObjectInput, ObjectKind, ObjectRef};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -19,7 +19,7 @@ use crate::api::{EventKind, GenericObject};
 pub fn with_object_event(object: &GenericObject, kind: EventKind, then: impl FnOnce(ObjectEvent<'_>)) {
     let Some(named) = named(object) else { return };
     if kind == EventKind::Deleted {
-        return then(ObjectEvent::Deleted(ObjectKey::Named(named)));
+        return then(ObjectEvent::Deleted(ObjectRef::Named(named)));
     }
     with_input(object, named, |input| {
         then(if kind == EventKind::Added { ObjectEvent::Added(input) } else { ObjectEvent::Modified(input) });

@@ -98,7 +98,7 @@ fn an_empty_node_selector_is_not_an_absent_one() {
 }
 
 #[test]
-fn identity_goes_to_the_meta() {
+fn identity_is_converted_to_meta() {
     let meta = meta(json!({
         "metadata": {
             "name": "web", "uid": "u-1", "creationTimestamp": "1970-01-01T00:01:40Z",
@@ -125,7 +125,7 @@ fn identity_goes_to_the_meta() {
 }
 
 #[test]
-fn an_empty_node_name_is_no_node() {
+fn empty_node_name_is_unassigned() {
     let meta = meta(json!({
         "metadata": { "name": "web" },
         "spec": { "containers": [], "nodeName": "" },
@@ -210,7 +210,7 @@ fn node_affinity_keeps_terms_as_written() {
 }
 
 #[test]
-fn pod_affinity_tells_absent_selectors_from_empty_ones() {
+fn pod_affinity_distinguishes_absent_from_empty_selector() {
     let input = with_spec(json!({ "affinity": {
         "podAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -410,7 +410,7 @@ fn a_bad_quantity_is_found_by_object_field_and_value() {
 }
 
 #[test]
-fn a_pod_without_a_name_is_called_by_its_prefix() {
+fn pod_without_name_is_reported_by_generate_name() {
     let bad = pod(json!({
         "metadata": { "generateName": "web-" },
         "spec": { "containers": [], "overhead": { "cpu": "x" } }
@@ -420,7 +420,7 @@ fn a_pod_without_a_name_is_called_by_its_prefix() {
 }
 
 #[test]
-fn bad_nodes_are_refused() {
+fn malformed_nodes_are_refused() {
     let cases = [
         (
             json!({ "metadata": { "name": "n1" }, "status": { "allocatable": { "cpu": "4 cores" } } }),
@@ -507,7 +507,7 @@ fn objects_of_storage_are_read() {
 }
 
 #[test]
-fn other_kinds_are_left_alone_and_bad_quantities_are_named() {
+fn other_kinds_are_unchanged_and_bad_quantities_are_reported() {
     let other = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "r" } });
     assert_eq!(storage_input(&stored(other)), Ok(None));
     let bad = json!({

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_keeps_what_it_allows_and_who_is_gone_already() {
+    fn pdb_keeps_disruptions_allowed_and_disrupted_pods() {
         let budget = read(json!({
             "metadata": { "namespace": "shop", "name": "web" },
             "spec": { "selector": { "matchLabels": { "app": "web" } } },

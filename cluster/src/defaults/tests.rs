@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 
 use super::{PriorityClass, admit_pod, default_node, default_other, default_pod, prepare_new_pod};
-use crate::api::{GenericObject, Reason};
+use crate::api::{GenericObject, StatusReason};
 
 fn pod(spec: Value) -> Pod {
     let mut value = json!({ "metadata": { "name": "web", "labels": { "app": "web", "rev": "7" } } });
@@ -112,7 +112,7 @@ fn a_new_pod_has_no_status_of_its_own() {
 }
 
 #[test]
-fn a_gated_pod_says_so() {
+fn gated_pod_gets_scheduling_gated_condition() {
     let gated = created(json!({ "schedulingGates": [{ "name": "g" }] }));
     let expected = json!([{
         "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
@@ -174,12 +174,12 @@ fn the_lowest_global_default_class_is_taken() {
 fn an_unknown_priority_class_is_forbidden() {
     let mut pod = pod(json!({ "priorityClassName": "nope" }));
     let refused = admit_pod(&mut pod, &classes()).expect_err("there is no such class");
-    assert_eq!(refused.reason, Reason::Forbidden);
+    assert_eq!(refused.reason, StatusReason::Forbidden);
     assert_eq!(refused.message, "pods \"web\" is forbidden: no PriorityClass with name nope was found");
 }
 
 #[test]
-fn pods_tolerate_unready_nodes_for_a_while() {
+fn default_toleration_seconds_are_added() {
     let added = |taint: &str| {
         json!({
             "key": format!("node.kubernetes.io/{taint}"), "operator": "Exists",
@@ -299,7 +299,7 @@ fn pod_level_requests_follow_containers_and_limits() {
 }
 
 #[test]
-fn a_node_can_allocate_what_it_has() {
+fn node_allocatable_defaults_to_capacity() {
     let cases = [
         (json!({ "capacity": { "cpu": "4" } }), Some(json!({ "cpu": "4" }))),
         (json!({ "capacity": { "cpu": "4" }, "allocatable": { "cpu": "3" } }), Some(json!({ "cpu": "3" }))),
@@ -315,7 +315,7 @@ fn a_node_can_allocate_what_it_has() {
 }
 
 #[test]
-fn other_kinds_get_what_scheduling_reads() {
+fn other_kinds_get_defaults_that_scheduling_reads() {
     let cases = [
         ("v1", "Namespace", "/metadata/labels/kubernetes.io~1metadata.name", "a"),
         ("v1", "Namespace", "/status/phase", "Active"),

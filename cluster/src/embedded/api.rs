@@ -12,10 +12,10 @@ use super::others::Place;
 use super::state::State;
 use super::watch::{EmbeddedRunningWatch, EmbeddedWatch};
 use crate::api::{
-    Api, ApiError, Binding, CallCounts, ConditionSetId, CreatedPods, ListQuery, NamedBinding, NamespaceId,
+    Api, ApiCallCounts, ApiError, Binding, ConditionSetId, CreatedPods, ListQuery, NamedBinding, NamespaceId,
     NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodEventPost, PodEventRef, PodFilter,
-    PodName, PodRow, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, Watch,
-    resource_or_guess,
+    PodName, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, StoredPodRow,
+    Watch, resource_or_guess,
 };
 use crate::selector;
 
@@ -296,7 +296,7 @@ impl Api for EmbeddedCluster {
         }
     }
 
-    fn call_counts(&self) -> CallCounts {
+    fn call_counts(&self) -> ApiCallCounts {
         self.shared.calls.read()
     }
 
@@ -324,7 +324,7 @@ impl Api for EmbeddedCluster {
         Arc::clone(self.shared.lock().conditions.get(conditions))
     }
 
-    fn pod_row(&self, pod: PodUid) -> Option<PodRow> {
+    fn pod_row(&self, pod: PodUid) -> Option<StoredPodRow> {
         self.shared.lock().rows.get(pod).copied()
     }
 }
@@ -332,13 +332,13 @@ impl Api for EmbeddedCluster {
 impl EmbeddedCluster {
     /// The pods of a list, without a call: it stands for the informer that a client would have.
     #[must_use]
-    pub fn pods_now(&self, filter: PodFilter<'_>) -> Vec<PodRow> {
+    pub fn pods_now(&self, filter: PodFilter<'_>) -> Vec<StoredPodRow> {
         rows_in(&self.shared.lock(), filter)
     }
 }
 
 /// The pods that a filter lets through. Labels are matched once per body.
-fn rows_in(state: &State, filter: PodFilter<'_>) -> Vec<PodRow> {
+fn rows_in(state: &State, filter: PodFilter<'_>) -> Vec<StoredPodRow> {
     let namespace = match filter.namespace {
         None => None,
         Some(name) => match state.namespaces.find(name) {

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{ConditionStatus, PodConditionEntry, PodFlags, PodPhase, PodRow, format_pod_uid};
+use crate::api::{ConditionStatus, PodConditionEntry, PodFlags, PodPhase, StoredPodRow, format_pod_uid};
 use crate::convert::has_execution_terms;
 
 /// The condition that belongs to what scheduling reads (see `convert`), not to the row.
@@ -82,7 +82,7 @@ pub(super) struct RowTexts<'a> {
 }
 
 /// Puts a pod together again.
-pub(super) fn assemble(body: &Pod, row: &PodRow, texts: RowTexts<'_>) -> Pod {
+pub(super) fn assemble(body: &Pod, row: &StoredPodRow, texts: RowTexts<'_>) -> Pod {
     let mut pod = body.clone();
     pod.metadata.name = Some(texts.name);
     pod.metadata.uid = Some(format_pod_uid(row.uid));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::api::CallCounts;
+use crate::api::ApiCallCounts;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +96,8 @@ impl Calls {
     }
 
     /// A reading of all counters that have counted.
-    pub(super) fn read(&self) -> CallCounts {
-        let mut counts = CallCounts::default();
+    pub(super) fn read(&self) -> ApiCallCounts {
+        let mut counts = ApiCallCounts::default();
         let mut note = |key: String, tally: Tally| {
             if 0 < tally.failed {
                 counts.failed.insert(key.clone(), tally.failed);

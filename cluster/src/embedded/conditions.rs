@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_say_what_changed() {
+    fn condition_set_reports_transition_text_change_or_nothing() {
         let mut table = ConditionTable::new();
         let empty = ConditionSetId::default();
         let unfit = scheduled(ConditionStatus::False, "0/1 nodes are available");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_takes_the_step_to_scheduled() {
+    fn set_scheduled_equals_set_of_pod_scheduled_true() {
         let mut table = ConditionTable::new();
         let empty = ConditionSetId::default();
         let bound = scheduled(ConditionStatus::True, "");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn types_stand_side_by_side() {
+    fn conditions_of_different_types_coexist() {
         let mut table = ConditionTable::new();
         let bound = scheduled(ConditionStatus::True, "");
         let target = ConditionPatch { type_: "DisruptionTarget", ..bound };

@@ -8,7 +8,7 @@
 //! ```
 
 use super::rows::PodRows;
-use crate::api::{ApiError, EventKind, PodFlags, PodRow, WatchEvent, WatchedObject};
+use crate::api::{ApiError, EventKind, PodFlags, StoredPodRow, WatchEvent, WatchedObject};
 
 /// The most events kept for a follower that does not read, as many as the log keeps.
 const QUEUE_EVENTS_MAX: usize = super::log::LOG_EVENTS_MAX;
@@ -154,6 +154,6 @@ fn concerns(follows: Followed, object: &WatchedObject) -> bool {
 }
 
 /// The pod is on a node, and one of those that are followed.
-fn runs(follows: Followed, row: &PodRow) -> bool {
+fn runs(follows: Followed, row: &StoredPodRow) -> bool {
     row.node.is_some() && (follows == Followed::All || row.flags.contains(PodFlags::EXECUTION_TERMS))
 }

@@ -163,7 +163,7 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{EventKind, GenericObject, Reason, WatchedObject};
+    use crate::api::{EventKind, GenericObject, StatusReason, WatchedObject};
     use std::sync::Arc;
 
     fn push(log: &mut EventLog, count: usize) {
@@ -196,11 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn history_is_bounded_when_nobody_reads() {
+    fn watch_history_is_bounded_without_readers() {
         let mut log = EventLog::new();
         push(&mut log, HISTORY_EVENTS + 10);
         assert_eq!(log.events.len(), HISTORY_EVENTS);
-        assert_eq!(log.open(9).map_err(|error| error.reason), Err(Reason::Gone));
+        assert_eq!(log.open(9).map_err(|error| error.reason), Err(StatusReason::Gone));
         assert!(log.open(10).is_ok());
     }
 
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_does_not_exist_yet_is_refused() {
+    fn watch_from_future_resource_version_is_refused() {
         let mut log = EventLog::new();
         push(&mut log, 3);
         let refused = log.open(4).expect_err("version 4 does not exist");

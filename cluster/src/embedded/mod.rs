@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One lock guards all; a batch takes it once. The pods of a template cost a row each, see
-//! [`PodRow`](crate::api::PodRow). Nothing here reads a clock: the time comes from the function
+//! [`StoredPodRow`](crate::api::StoredPodRow). Nothing here reads a clock: the time comes from the function
 //! that the cluster is built with, once per call.
 
 mod api;

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_reading() {
+    fn name_splits_into_prefix_and_number_in_one_way() {
         let cases = [
             ("pod-17", Some(("pod-", 17))),
             ("pod-0", Some(("pod-", 0))),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_name_leads_to_its_pod() {
+    fn generated_name_finds_its_pod() {
         let mut names = PodNames::default();
         let (web, db) = (names.prefix("web-"), names.prefix("db-"));
         assert_eq!(names.take_numbers(web, 10, PodUid(1)), 0);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_follow_each_other_are_one_run() {
+    fn adjacent_runs_of_names_are_merged() {
         let mut names = PodNames::default();
         let web = names.prefix("web-");
         for uid in 1..=100 {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_pods_that_are_gone_are_forgotten_and_numbers_go_on() {
+    fn name_runs_of_deleted_pods_are_dropped_and_numbering_continues() {
         let mut names = PodNames::default();
         let (web, db) = (names.prefix("web-"), names.prefix("db-"));
         for uid in (1..=200).step_by(2) {

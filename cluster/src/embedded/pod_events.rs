@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::body::time_of;
 use super::state::State;
 use crate::api::{
-    ApiError, EventKind, GenericObject, NamespaceId, PodEventNote, PodEventPost, PodEventRef, PodName,
+    ApiError, EventKind, GenericObject, NamespaceId, PodEventMessage, PodEventPost, PodEventRef, PodName,
     WatchedObject, format_pod_uid,
 };
 
@@ -26,7 +26,7 @@ struct Row {
     event: PodEventRef,
     pod: PodUid,
     reason: PodEventReason,
-    note: PodEventNote,
+    note: PodEventMessage,
     /// Number of `metadata.uid`.
     uid: u64,
     created_ns: u64,
@@ -97,8 +97,8 @@ impl State {
         let namespace = self.namespaces.text(event.namespace.0).as_ref();
         let pod_name = self.names.text(event.pod_name);
         let note = match note {
-            PodEventNote::Text(text) => text.to_string(),
-            PodEventNote::AssignedTo(node) => {
+            PodEventMessage::Text(text) => text.to_string(),
+            PodEventMessage::AssignedTo(node) => {
                 format!("Successfully assigned {namespace}/{pod_name} to {}", self.node_name(*node))
             }
         };

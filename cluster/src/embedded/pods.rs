@@ -18,8 +18,8 @@ use super::conditions::Step;
 use super::state::State;
 use super::storage_key;
 use crate::api::{
-    ApiError, Binding, ConditionEdit, CreatedPods, EventKind, NamedBinding, Nomination, PodFlags, PodName,
-    PodRow, PodStatusPatch, PodTemplate, SpecId, TemplatePins, WatchedObject, format_pod_uid,
+    ApiError, Binding, ConditionEdit, CreatedPods, EventKind, NamedBinding, NominatedNodeNamePatch, PodFlags,
+    PodName, PodStatusPatch, PodTemplate, SpecId, StoredPodRow, TemplatePins, WatchedObject, format_pod_uid,
 };
 use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
@@ -121,7 +121,7 @@ impl State {
 
     #[inline]
     fn push_pod(&mut self, template: &PodTemplate, name: PodName, now_ns: u64) {
-        let row = PodRow {
+        let row = StoredPodRow {
             uid: self.rows.next_uid(),
             resource_version: self.log.next_version(),
             created_ns: now_ns,
@@ -143,7 +143,7 @@ impl State {
     }
 
     /// The pod of this name.
-    pub(super) fn find_pod(&self, namespace: &str, name: &str) -> Option<&PodRow> {
+    pub(super) fn find_pod(&self, namespace: &str, name: &str) -> Option<&StoredPodRow> {
         let namespace = crate::api::NamespaceId(self.namespaces.find(namespace)?);
         self.names
             .candidates(namespace, name)
@@ -151,12 +151,12 @@ impl State {
             .find(|row| row.namespace == namespace && self.names.text(row.name) == name)
     }
 
-    pub(super) fn get_pod(&self, namespace: &str, name: &str) -> Result<&PodRow, ApiError> {
+    pub(super) fn get_pod(&self, namespace: &str, name: &str) -> Result<&StoredPodRow, ApiError> {
         self.find_pod(namespace, name).ok_or_else(|| ApiError::not_found(PODS, name))
     }
 
     /// The pod as an API object.
-    pub(super) fn assemble_pod(&self, row: &PodRow) -> Pod {
+    pub(super) fn assemble_pod(&self, row: &StoredPodRow) -> Pod {
         let texts = RowTexts {
             name: self.names.text(row.name),
             node: row.node.map(|node| &**self.node_name(node)),
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    fn uid_differs(&self, row: &PodRow, wanted: &str) -> ApiError {
+    fn uid_differs(&self, row: &StoredPodRow, wanted: &str) -> ApiError {
         let name = self.names.text(row.name);
         let key = storage_key(PODS, Some(self.namespaces.text(row.namespace.0)), &name);
         ApiError::uid_differs(PODS, &key, &name, wanted, &format_pod_uid(row.uid))
@@ -271,9 +271,9 @@ impl State {
             }
         }
         match patch.nomination {
-            Nomination::Keep => {}
-            Nomination::Clear => row.nominated = None,
-            Nomination::Set(node) => {
+            NominatedNodeNamePatch::Keep => {}
+            NominatedNodeNamePatch::Clear => row.nominated = None,
+            NominatedNodeNamePatch::Set(node) => {
                 if self.clears_nomination_of_bound && row.node.is_some() && row.nominated != Some(node) {
                     *row = before;
                     return Err(self.nomination_is_refused(patch.pod));
@@ -321,7 +321,7 @@ impl State {
         exists
     }
 
-    fn remove_pod(&mut self, pod: PodUid) -> PodRow {
+    fn remove_pod(&mut self, pod: PodUid) -> StoredPodRow {
         self.pressure.release();
         let mut row = self.rows.remove(pod).expect("the caller has found the pod");
         self.names.remove(row.namespace, row.name);
@@ -337,7 +337,7 @@ impl State {
     }
 
     /// The row that a new state of a pod is to replace, if it is the one its writer has read.
-    fn pod_to_replace(&self, pod: &Pod) -> Result<PodRow, ApiError> {
+    fn pod_to_replace(&self, pod: &Pod) -> Result<StoredPodRow, ApiError> {
         let namespace = filled(&pod.metadata.namespace).unwrap_or_else(|| "default".to_owned());
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let row = *self.get_pod(&namespace, name)?;
@@ -369,10 +369,10 @@ impl State {
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, row.name)?;
         let kept = row.flags.and(PodFlags::TERMINATING.with(PodFlags::EXECUTION_TERMS));
-        Ok(self.replace_pod(row, PodRow { spec, flags: flags.with(kept), ..row }))
+        Ok(self.replace_pod(row, StoredPodRow { spec, flags: flags.with(kept), ..row }))
     }
 
-    fn check_spec_update(&self, new: &PodSpec, old: &PodSpec, row: &PodRow) -> Result<(), ApiError> {
+    fn check_spec_update(&self, new: &PodSpec, old: &PodSpec, row: &StoredPodRow) -> Result<(), ApiError> {
         let refused = |why: String| Err(ApiError::invalid("Pod", &self.names.text(row.name), why));
         let node = row.node.map(|node| &**self.node_name(node)).unwrap_or_default();
         if new.node_name.as_deref().is_some_and(|named| named != node) {
@@ -403,7 +403,7 @@ impl State {
         let mut body = (*self.specs.get(row.spec).object).clone();
         body.status = Some(status);
         let conditions = self.conditions.intern(columns.conditions);
-        let new = PodRow {
+        let new = StoredPodRow {
             spec: self.intern_body(body, row.name)?,
             phase: columns.phase,
             nominated,
@@ -415,7 +415,7 @@ impl State {
     }
 
     /// Writes a changed row, or removes a pod whose last finalizer is gone.
-    fn replace_pod(&mut self, old: PodRow, mut new: PodRow) -> Pod {
+    fn replace_pod(&mut self, old: StoredPodRow, mut new: StoredPodRow) -> Pod {
         self.pressure.release();
         if new == old {
             return self.assemble_pod(&new);
@@ -436,7 +436,7 @@ impl State {
 }
 
 #[inline]
-fn apply(row: &mut PodRow, step: Step, now_ns: u64) {
+fn apply(row: &mut StoredPodRow, step: Step, now_ns: u64) {
     match step {
         Step::None => {}
         Step::Text(conditions) => row.conditions = conditions,

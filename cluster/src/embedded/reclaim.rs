@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use super::state::{NamespaceState, State};
-use crate::api::{NamespaceId, PodName, PodRow, WatchEvent, WatchedObject};
+use crate::api::{NamespaceId, PodName, StoredPodRow, WatchEvent, WatchedObject};
 
 /// What is in use, by number.
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Used {
 }
 
 impl Used {
-    fn row(&mut self, row: &PodRow) {
+    fn row(&mut self, row: &StoredPodRow) {
         self.specs.insert(row.spec.0);
         self.named(row.namespace, row.name);
         self.nodes.extend(row.node.into_iter().chain(row.nominated).map(|node| node.number()));

@@ -10,12 +10,12 @@
 
 use schedlab_core::ids::PodUid;
 
-use crate::api::{ConditionSetId, NameId, NamespaceId, PodFlags, PodName, PodPhase, PodRow, SpecId};
+use crate::api::{ConditionSetId, NameId, NamespaceId, PodFlags, PodName, PodPhase, SpecId, StoredPodRow};
 
 /// 256 KiB of rows: large enough to amortise the allocation, small enough to be freed.
 const CHUNK_ROWS: usize = 4096;
 
-const VACANT: PodRow = PodRow {
+const VACANT: StoredPodRow = StoredPodRow {
     uid: PodUid(0),
     resource_version: 0,
     created_ns: 0,
@@ -32,7 +32,7 @@ const VACANT: PodRow = PodRow {
 
 struct Chunk {
     /// `CHUNK_ROWS` rows; none once the chunk is freed.
-    rows: Vec<PodRow>,
+    rows: Vec<StoredPodRow>,
     live_count: u32,
 }
 
@@ -59,7 +59,7 @@ impl PodRows {
     }
 
     /// Appends the row of the next UID.
-    pub(super) fn push(&mut self, row: PodRow) {
+    pub(super) fn push(&mut self, row: StoredPodRow) {
         debug_assert_eq!(row.uid, self.next_uid());
         debug_assert!(row.flags.contains(PodFlags::LIVE));
         let (chunk_index, at) = place(row.uid);
@@ -74,25 +74,25 @@ impl PodRows {
     }
 
     /// The row of a pod that exists.
-    pub(super) fn get(&self, uid: PodUid) -> Option<&PodRow> {
+    pub(super) fn get(&self, uid: PodUid) -> Option<&StoredPodRow> {
         self.last_known(uid).filter(|row| row.flags.contains(PodFlags::LIVE))
     }
 
     /// The row of a pod that exists, to be changed.
-    pub(super) fn get_mut(&mut self, uid: PodUid) -> Option<&mut PodRow> {
+    pub(super) fn get_mut(&mut self, uid: PodUid) -> Option<&mut StoredPodRow> {
         let (chunk, at) = place(uid);
         let row = self.chunks.get_mut(chunk)?.rows.get_mut(at)?;
         row.flags.contains(PodFlags::LIVE).then_some(row)
     }
 
     /// The row of a pod that exists, or existed a short while ago.
-    pub(super) fn last_known(&self, uid: PodUid) -> Option<&PodRow> {
+    pub(super) fn last_known(&self, uid: PodUid) -> Option<&StoredPodRow> {
         let (chunk, at) = place(uid);
         self.chunks.get(chunk)?.rows.get(at).filter(|row| row.uid == uid)
     }
 
     /// Takes a pod out of the table.
-    pub(super) fn remove(&mut self, uid: PodUid) -> Option<PodRow> {
+    pub(super) fn remove(&mut self, uid: PodUid) -> Option<StoredPodRow> {
         let row = self.get_mut(uid)?;
         let removed = *row;
         row.flags = row.flags.without(PodFlags::LIVE);
@@ -108,19 +108,19 @@ impl PodRows {
     }
 
     /// The pods that exist, in the order of their creation.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &PodRow> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &StoredPodRow> {
         let rows = self.chunks.iter().flat_map(|chunk| &chunk.rows);
         rows.filter(|row| row.flags.contains(PodFlags::LIVE))
     }
 
     /// The pods that exist, and those gone whose rows can still be read.
-    pub(super) fn readable(&self) -> impl Iterator<Item = &PodRow> {
+    pub(super) fn readable(&self) -> impl Iterator<Item = &StoredPodRow> {
         self.chunks.iter().flat_map(|chunk| &chunk.rows).filter(|row| row.uid != PodUid(0))
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         let rows: usize = self.chunks.iter().map(|chunk| chunk.rows.capacity()).sum();
-        rows * size_of::<PodRow>() + self.chunks.capacity() * size_of::<Chunk>()
+        rows * size_of::<StoredPodRow>() + self.chunks.capacity() * size_of::<Chunk>()
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
     fn fill(rows: &mut PodRows, count: usize) {
         for _ in 0..count {
             let uid = rows.next_uid();
-            rows.push(PodRow { uid, flags: PodFlags::LIVE, ..VACANT });
+            rows.push(StoredPodRow { uid, flags: PodFlags::LIVE, ..VACANT });
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_row_is_readable_but_not_live() {
+    fn removed_row_is_readable_but_not_live() {
         let mut rows = PodRows::new();
         fill(&mut rows, 2);
         let uid = PodUid(1);

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
 
 use crate::api::{
-    Api, ApiError, EventKind, ListQuery, Object, Reason, Watch, WatchEvent, WatchedObject, format_pod_uid,
+    Api, ApiError, EventKind, ListQuery, Object, StatusReason, Watch, WatchEvent, WatchedObject,
+    format_pod_uid,
 };
 
 /// What extenders are told about.
@@ -75,7 +76,7 @@ impl Nodes {
         match self.watch.drain_into(&mut self.events) {
             Ok(_) => {}
             // Too far behind: what was missed is in a fresh list.
-            Err(error) if error.reason == Reason::Gone => {
+            Err(error) if error.reason == StatusReason::Gone => {
                 *self = Nodes::list(api)?;
                 return Ok(());
             }

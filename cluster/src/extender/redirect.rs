@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_followed_as_by_go() {
+    fn redirect_status_codes_are_followed_as_by_go() {
         let to = || Some("/there");
         let there = || "http://a:1/there".to_owned();
         let cases = [

@@ -5,7 +5,7 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 #[test]
-fn a_distribution_survives_its_text() {
+fn latency_distribution_round_trips_through_text() {
     let cases = [
         ("0", Latency::NONE),
         ("5ms", Latency::constant_ms(5)),
@@ -80,7 +80,7 @@ fn draws_follow_the_distribution() {
 }
 
 #[test]
-fn a_client_makes_its_burst_at_once_and_then_its_rate() {
+fn client_sends_burst_at_once_then_at_its_rate() {
     let mut bucket = TokenBucket::new(RateLimit { qps: 100.0, burst: 3 });
     let starts: Vec<u64> = (0..5).map(|_| bucket.take_ns(1_000 * MS)).collect();
     let ms = |ms: u64| ms * MS;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schedlab_core::framework::extend::{Extender, binders};
+use schedlab_core::framework::extend::{Extender, extenders_binding};
 
 use crate::api::{Api, ApiError, Binding};
 
@@ -16,7 +16,7 @@ pub fn bind_by_extender(
     let row = api.pod_row(binding.pod)?;
     let spec = api.pod_spec(row.spec);
     let node = api.node_name(binding.node);
-    for extender in binders(extenders, &spec.input) {
+    for extender in extenders_binding(extenders, &spec.input) {
         match extender.bind(binding.pod, &node) {
             Err(_) if extender.is_ignorable() => {}
             result => {

@@ -19,8 +19,8 @@ use super::record::{BindRecorder, Bound, CallEnd, CallKind};
 use super::volumes;
 use super::wall::Shared;
 use crate::api::{
-    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodEventNote,
-    PodEventPost, PodStatusPatch, Reason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, NominatedNodeNamePatch,
+    PodEventMessage, PodEventPost, PodStatusPatch, StatusReason,
 };
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
@@ -44,7 +44,7 @@ pub(super) struct BindCall {
 pub(super) struct PatchCall {
     pub(super) id: CallId,
     pub(super) patch: StatusPatch,
-    pub(super) nomination: Nomination,
+    pub(super) nomination: NominatedNodeNamePatch,
     /// When it was sent, over a slow link; otherwise just now.
     pub(super) sent_ns: Option<u64>,
 }
@@ -325,7 +325,7 @@ fn scheduled_events(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec
         pod: call.binding.pod,
         named: None,
         reason: PodEventReason::Scheduled,
-        note: PodEventNote::AssignedTo(call.binding.node),
+        note: PodEventMessage::AssignedTo(call.binding.node),
     };
     bound.map(post).collect()
 }
@@ -354,9 +354,9 @@ fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
 /// Upstream: util/utils.go `Retriable`, and client-go's own retry of 429.
 pub(super) fn failure(error: &ApiError) -> CallFailure {
     match error.reason {
-        Reason::NotFound => CallFailure::NotFound,
-        Reason::Conflict => CallFailure::Conflict,
-        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
+        StatusReason::NotFound => CallFailure::NotFound,
+        StatusReason::Conflict => CallFailure::Conflict,
+        StatusReason::InternalError | StatusReason::ServiceUnavailable | StatusReason::TooManyRequests => {
             CallFailure::Transient
         }
         _ => CallFailure::Other,

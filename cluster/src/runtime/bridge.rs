@@ -8,7 +8,7 @@ use schedlab_core::ids::{ClassId, NodeId};
 use schedlab_core::input::PodInput;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
-use crate::api::{Api, EventKind, NodeNameId, PodFlags, PodRow, SpecId, WatchEvent, WatchedObject};
+use crate::api::{Api, EventKind, NodeNameId, PodFlags, SpecId, StoredPodRow, WatchEvent, WatchedObject};
 use crate::convert::with_object_event;
 
 /// Translations kept at most; beyond, all are forgotten and made anew. Bodies that differ in what
@@ -83,7 +83,7 @@ impl Bridge {
     }
 
     /// The class of a pod; `None` when the pod went so long ago that its body is forgotten.
-    fn class(&mut self, row: &PodRow, api: &dyn Api, scheduler: &mut Scheduler) -> Option<ClassId> {
+    fn class(&mut self, row: &StoredPodRow, api: &dyn Api, scheduler: &mut Scheduler) -> Option<ClassId> {
         self.keep_up(scheduler);
         let key = (row.spec, row.flags.contains(PodFlags::TERMINATING));
         if let Some((known, class)) = self.last_class

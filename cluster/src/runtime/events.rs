@@ -25,7 +25,7 @@ use schedlab_core::scheduler::{PodEvent, PodEventNote as Told, PodEventReason, S
 use serde_json::json;
 
 use super::wall::Shared;
-use crate::api::{Api, Object, ObjectKey, PodEventNote, PodEventPost, PodEventRef, format_pod_uid};
+use crate::api::{Api, Object, ObjectKey, PodEventMessage, PodEventPost, PodEventRef, format_pod_uid};
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
 
@@ -58,13 +58,13 @@ impl Outbox {
             return;
         }
         let post = |PodEvent { pod, reason, note }| match note {
-            Told::Text(text) => PodEventPost { pod, named: None, reason, note: PodEventNote::Text(text) },
+            Told::Text(text) => PodEventPost { pod, named: None, reason, note: PodEventMessage::Text(text) },
             Told::PreemptedBy { preemptor, node } => {
                 let (preemptor, node) = (format_pod_uid(preemptor), scheduler.world().node_name(node));
                 let text = format!("Preempted by pod {preemptor} on node {node}").into();
                 // Its name is looked up now: a victim may be gone soon.
                 let named = api.pod_row(pod).map(|row| (row.namespace, row.name));
-                PodEventPost { pod, named, reason, note: PodEventNote::Text(text) }
+                PodEventPost { pod, named, reason, note: PodEventMessage::Text(text) }
             }
         };
         self.send(events.drain(..).map(post).collect());
@@ -72,7 +72,7 @@ impl Outbox {
 }
 
 /// Events with the same key are one object.
-type Key = (PodUid, PodEventReason, PodEventNote);
+type Key = (PodUid, PodEventReason, PodEventMessage);
 
 /// What became of the events of a key.
 struct Known {
@@ -222,7 +222,7 @@ mod tests {
 
     fn post(pod: PodUid, text: &str) -> PodEventPost {
         let reason = PodEventReason::FailedScheduling;
-        PodEventPost { pod, named: None, reason, note: PodEventNote::Text(text.into()) }
+        PodEventPost { pod, named: None, reason, note: PodEventMessage::Text(text.into()) }
     }
 
     /// `name: note`, with `*` behind a series.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_refused_is_counted_and_its_like_is_posted_again() {
+    fn refused_event_is_counted_and_an_equal_one_posted_again() {
         let (cluster, pods) = cluster_with_pods(1);
         let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
         let (_, inbox) = unbounded();

@@ -32,5 +32,5 @@ pub use bind::bind_by_extender;
 pub use bridge::Bridge;
 pub use calls::CallsView;
 pub use volumes::write as write_volumes;
-pub use wall::{Changer, RuntimeError, Status, WallRuntime, WallSettings};
+pub use wall::{Changer, RuntimeError, RuntimeStatus, WallRuntime, WallSettings};
 pub use wall_controller::WallController;

@@ -25,7 +25,7 @@ use schedlab_core::scheduler::Scheduler;
 use super::binder;
 use super::bridge::Bridge;
 use super::volumes;
-use crate::api::{Api, ApiError, Binding, Nomination, PodStatusPatch, WatchEvent};
+use crate::api::{Api, ApiError, Binding, NominatedNodeNamePatch, PodStatusPatch, WatchEvent};
 use crate::controllers::{
     Concerns, Controller, ControllerAnswer, ControllerCall, ControllerConfigError, ControllerContext,
     ControllerDescriptor, ControllerReport, ControllerSettings, Remaining,
@@ -134,7 +134,7 @@ pub enum Effect {
         /// What becomes of condition PodScheduled.
         condition: Option<ConditionChange>,
         /// What becomes of the nomination.
-        nomination: Nomination,
+        nomination: NominatedNodeNamePatch,
     },
     /// Deletes the pod.
     Delete,
@@ -217,9 +217,9 @@ impl VirtualScheduler {
                 ApiCall::Bind { pod, node } => (pod, Effect::Bind(Binding { pod, node: name(node) })),
                 ApiCall::PatchStatus(patch) => {
                     let nomination = match patch.nomination {
-                        points::Nomination::Keep => Nomination::Keep,
-                        points::Nomination::Clear => Nomination::Clear,
-                        points::Nomination::Node(node) => Nomination::Set(name(node)),
+                        points::NominatingInfo::Keep => NominatedNodeNamePatch::Keep,
+                        points::NominatingInfo::Clear => NominatedNodeNamePatch::Clear,
+                        points::NominatingInfo::Node(node) => NominatedNodeNamePatch::Set(name(node)),
                     };
                     (patch.pod, Effect::Patch { condition: patch.condition, nomination })
                 }
@@ -243,7 +243,8 @@ impl VirtualScheduler {
         for OutgoingCall { id, call } in &self.taken {
             let is_new = self.newest < *id;
             self.newest = self.newest.max(*id);
-            let is_own = matches!(call, ApiCall::PatchStatus(_)) && !self.scheduler.bindings().awaits(*id);
+            let is_own =
+                matches!(call, ApiCall::PatchStatus(_)) && !self.scheduler.binding_cycles().awaits(*id);
             self.awaited.extend((is_new && is_own).then_some(*id));
         }
     }
@@ -387,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agenda_goes_by_time_and_then_by_order_of_pushing() {
+    fn agenda_pops_by_time_then_by_insertion_order() {
         let mut agenda = Agenda::default();
         for (at_ns, item) in [(5, 'a'), (3, 'b'), (5, 'c'), (3, 'd'), (0, 'e')] {
             agenda.push(at_ns, item);
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_reads_the_clock_that_is_set() {
+    fn virtual_clock_reader_returns_the_time_set() {
         let clock = VirtualClock::default();
         let reader = clock.reader();
         clock.set(42);

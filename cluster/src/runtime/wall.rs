@@ -7,17 +7,19 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 use schedlab_core::api_call::ApiCall;
-use schedlab_core::binding::{CallCounts, CallId, DispatchMode, OutgoingCall};
+use schedlab_core::binding::{CallId, DispatchCounts, DispatchMode, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
 use schedlab_core::framework::points;
-use schedlab_core::scheduler::{EventLevel, GateCounts, PodCounts, PodEvent, Scheduler, Span, Step};
+use schedlab_core::scheduler::{
+    EventLevel, PodCounts, PodEvent, PreEnqueueStatusCounts, ScheduleOneOutcome, Scheduler, Span,
+};
 
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
 use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};
-use crate::api::{Api, ApiError, Binding, Nomination, Watch, WatchEvent};
+use crate::api::{Api, ApiError, Binding, NominatedNodeNamePatch, Watch, WatchEvent};
 use crate::clock::{monotonic_ns, own_thread_number};
 use crate::controllers::ControllerConfigError;
 use crate::link::LinkSettings;
@@ -98,7 +100,7 @@ pub enum RuntimeError {
 
 /// A reading of where the scheduler stands.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct RuntimeStatus {
     /// How many pods are where.
     pub counts: PodCounts,
     /// Why pods wait, with counts, most frequent first.
@@ -106,13 +108,13 @@ pub struct Status {
     /// Bytes held for nodes, and for pods and the queue.
     pub memory_bytes: (usize, usize),
     /// What became of calls on their way to the API.
-    pub calls: CallCounts,
+    pub calls: DispatchCounts,
     /// What became of rejections before the queue.
-    pub gates: GateCounts,
+    pub gates: PreEnqueueStatusCounts,
 }
 
 enum Command {
-    Status(Sender<Status>),
+    Status(Sender<RuntimeStatus>),
     Change(Change),
 }
 
@@ -315,7 +317,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     /// Asks the scheduler where it stands; `None` when it has ended, or does not answer while it is
     /// waited for.
     #[must_use]
-    pub fn status_while(&self, waits: &dyn Fn() -> bool) -> Option<Status> {
+    pub fn status_while(&self, waits: &dyn Fn() -> bool) -> Option<RuntimeStatus> {
         let (reply, answer) = bounded(1);
         self.commands.send(Command::Status(reply)).ok()?;
         let asked = Instant::now();
@@ -324,7 +326,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
 
     /// Asks the scheduler where it stands; `None` when it has ended, or does not answer.
     #[must_use]
-    pub fn status(&self) -> Option<Status> {
+    pub fn status(&self) -> Option<RuntimeStatus> {
         self.status_while(&|| true)
     }
 
@@ -455,7 +457,7 @@ impl Blocking {
     fn note(&mut self, calls: &[OutgoingCall], scheduler: &Scheduler) {
         let Blocking::OwnCalls { with_deletes, open } = self else { return };
         let blocks = |outgoing: &&OutgoingCall| match outgoing.call {
-            ApiCall::PatchStatus(_) => !scheduler.bindings().awaits(outgoing.id),
+            ApiCall::PatchStatus(_) => !scheduler.binding_cycles().awaits(outgoing.id),
             ApiCall::DeletePod { .. } => *with_deletes,
             ApiCall::Bind { .. } | ApiCall::BindVolumes(_) => false,
         };
@@ -534,7 +536,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         let mut events = Vec::new();
         let mut calls = Vec::new();
         self.shared.scheduler_thread.store(own_thread_number().unwrap_or(0), Ordering::Relaxed);
-        self.tell_profiles();
+        self.report_profiles();
         while !self.shared.stop.load(Ordering::Acquire) {
             self.shared.rounds.fetch_add(1, Ordering::Relaxed);
             self.answer_commands();
@@ -591,7 +593,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         }
     }
 
-    fn tell_profiles(&mut self) {
+    fn report_profiles(&mut self) {
         // What was recorded so far is of the profiles so far.
         self.recorders_rest();
         let names = self.scheduler.profiles().map(|profile| profile.scheduler_name.clone());
@@ -624,13 +626,15 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                     break;
                 }
             }
-            let (pod, outcome) = match self.scheduler.step(&mut self.recorder) {
-                Step::Idle => break,
-                Step::Assumed { pod, choice } => (pod, CycleOutcome::Assumed { evaluated: choice.evaluated }),
-                Step::Unschedulable { pod } | Step::NominatedMissed { pod } => {
+            let (pod, outcome) = match self.scheduler.schedule_one(&mut self.recorder) {
+                ScheduleOneOutcome::Idle => break,
+                ScheduleOneOutcome::Assumed { pod, choice } => {
+                    (pod, CycleOutcome::Assumed { evaluated: choice.evaluated })
+                }
+                ScheduleOneOutcome::Unschedulable { pod } | ScheduleOneOutcome::NominatedMissed { pod } => {
                     (pod, CycleOutcome::Unschedulable)
                 }
-                Step::Failed { pod } => (pod, CycleOutcome::Failed),
+                ScheduleOneOutcome::Failed { pod } => (pod, CycleOutcome::Failed),
             };
             self.round_has_failures |= !matches!(outcome, CycleOutcome::Assumed { .. });
             attempts += 1;
@@ -683,11 +687,11 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                 }
                 ApiCall::PatchStatus(patch) => {
                     let nomination = match patch.nomination {
-                        points::Nomination::Keep => Nomination::Keep,
-                        points::Nomination::Clear => Nomination::Clear,
-                        points::Nomination::Node(node) => {
-                            Nomination::Set(self.bridge.name_of(node, self.api.as_ref(), &self.scheduler))
-                        }
+                        points::NominatingInfo::Keep => NominatedNodeNamePatch::Keep,
+                        points::NominatingInfo::Clear => NominatedNodeNamePatch::Clear,
+                        points::NominatingInfo::Node(node) => NominatedNodeNamePatch::Set(
+                            self.bridge.name_of(node, self.api.as_ref(), &self.scheduler),
+                        ),
                     };
                     batch.patches.push(PatchCall { id, patch, nomination, sent_ns: None });
                 }
@@ -713,12 +717,12 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         loop {
             match self.commands.try_recv() {
                 Ok(Command::Status(reply)) => {
-                    let status = Status {
+                    let status = RuntimeStatus {
                         counts: self.scheduler.counts(),
                         waiting: self.scheduler.waiting_reasons(10),
                         memory_bytes: self.scheduler.memory_bytes(),
                         calls: self.scheduler.dispatcher().counts(),
-                        gates: self.scheduler.gate_counts(),
+                        gates: self.scheduler.pre_enqueue_status_counts(),
                     };
                     // Whoever asked may have stopped waiting.
                     let _ = reply.send(status);
@@ -727,7 +731,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                     self.shared.is_resting.store(false, Ordering::Release);
                     change(&mut self.scheduler, monotonic_ns());
                     // Other profiles may have the numbers now.
-                    self.tell_profiles();
+                    self.report_profiles();
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
             }
@@ -739,7 +743,7 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
 /// one of those whose calls are sent now.
 fn bind_call(scheduler: &Scheduler, id: CallId, binding: Binding, round_ns: u64) -> BindCall {
     let pods = scheduler.world().pods();
-    let tracked = if id == CallId::UNTRACKED { None } else { scheduler.bindings().get(binding.pod) };
+    let tracked = if id == CallId::UNTRACKED { None } else { scheduler.binding_cycles().get(binding.pod) };
     let begun_ns = tracked.map_or(round_ns, |cycle| cycle.times.begun_ns);
     let known = pods.find(binding.pod);
     BindCall {

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::{Api, Object, ObjectKey};
-use crate::{EmbeddedCluster, Reason};
+use crate::{EmbeddedCluster, StatusReason};
 
 fn cluster() -> EmbeddedCluster {
     let cluster = EmbeddedCluster::new(std::sync::Arc::new(|| 0));
@@ -15,7 +15,7 @@ fn cluster() -> EmbeddedCluster {
 /// What the API says to an object.
 fn refusal(object: Value) -> Option<String> {
     let error = cluster().create(Object::from_json(object).unwrap()).err()?;
-    assert_eq!(error.reason, Reason::Invalid, "{error}");
+    assert_eq!(error.reason, StatusReason::Invalid, "{error}");
     Some(error.message)
 }
 
@@ -251,7 +251,7 @@ fn pods_at_the_edge_of_the_rules_are_accepted() {
 }
 
 #[test]
-fn names_are_those_of_dns() {
+fn object_names_follow_dns_rules() {
     for (name, expected) in [
         ("Web", "metadata.name: Invalid value: \"Web\": a lowercase RFC 1123 subdomain must consist of"),
         ("a\u{1b}[2J", "metadata.name: Invalid value: \"a\\u{1b}[2J\": a lowercase RFC 1123 subdomain"),

@@ -1,10 +1,10 @@
 //! pods/binding.
 
 use schedlab_cluster::api::{
-    Api, Binding, ConditionPatch, ConditionStatus, NamedBinding, Nomination, ObjectKey, PodStatusPatch,
-    format_pod_uid,
+    Api, Binding, ConditionPatch, ConditionStatus, NamedBinding, NominatedNodeNamePatch, ObjectKey,
+    PodStatusPatch, format_pod_uid,
 };
-use schedlab_cluster::{EmbeddedCluster, Reason};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
 use schedlab_core::ids::PodUid;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn bind(cluster: &EmbeddedCluster, pod: PodUid, node: &str) -> Result<(), schedl
 }
 
 #[test]
-fn a_bound_pod_has_a_node_a_condition_and_no_nomination() {
+fn bound_pod_has_node_name_condition_and_no_nominated_node_name() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     let nominated = cluster.node_name_id("n1");
@@ -27,7 +27,7 @@ fn a_bound_pod_has_a_node_a_condition_and_no_nomination() {
     };
     let waits = PodStatusPatch {
         condition: Some(waiting.into()),
-        nomination: Nomination::Set(nominated),
+        nomination: NominatedNodeNamePatch::Set(nominated),
         ..patch(pod)
     };
     cluster.patch_pod_status(waits).expect("the pod exists");
@@ -47,7 +47,7 @@ fn a_bound_pod_has_a_node_a_condition_and_no_nomination() {
 
 /// The API server's gate `ClearingNominatedNodeNameAfterBinding`.
 #[test]
-fn with_the_gate_off_a_binding_leaves_the_nomination_and_a_bound_pod_may_get_one() {
+fn without_feature_gate_binding_keeps_nominated_node_name_and_bound_pod_may_get_one() {
     let nominated = |cluster: &EmbeddedCluster| {
         get_pod(cluster, "web").expect("the pod exists").status.and_then(|status| status.nominated_node_name)
     };
@@ -58,7 +58,7 @@ fn with_the_gate_off_a_binding_leaves_the_nomination_and_a_bound_pod_may_get_one
         }
         let pod = create_pod(&cluster, "web");
         let nominate = |node: &str| {
-            let nomination = Nomination::Set(cluster.node_name_id(node));
+            let nomination = NominatedNodeNamePatch::Set(cluster.node_name_id(node));
             cluster.patch_pod_status(PodStatusPatch { nomination, ..patch(pod) })
         };
         nominate("n1").expect("the pod waits");
@@ -82,14 +82,14 @@ fn with_the_gate_off_a_binding_leaves_the_nomination_and_a_bound_pod_may_get_one
 }
 
 #[test]
-fn the_node_need_not_exist() {
+fn binding_to_missing_node_is_accepted() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     assert_eq!(bind(&cluster, pod, "nowhere"), Ok(()));
 }
 
 #[test]
-fn refusals_read_as_the_api_servers() {
+fn binding_refusals_have_the_messages_of_the_api_server() {
     let cluster = cluster();
     let bound = create_pod(&cluster, "bound");
     bind(&cluster, bound, "n1").expect("the pod is free");
@@ -106,20 +106,20 @@ fn refusals_read_as_the_api_servers() {
     let cases = [
         (
             "bound",
-            Reason::Conflict,
+            StatusReason::Conflict,
             "Operation cannot be fulfilled on pods/binding \"bound\": pod bound is already assigned to node \"n1\"",
         ),
         (
             "gated",
-            Reason::Conflict,
+            StatusReason::Conflict,
             "Operation cannot be fulfilled on pods/binding \"gated\": pod gated has non-empty .spec.schedulingGates",
         ),
         (
             "leaving",
-            Reason::Conflict,
+            StatusReason::Conflict,
             "Operation cannot be fulfilled on pods/binding \"leaving\": pod leaving is being deleted, cannot be assigned to a host",
         ),
-        ("absent", Reason::NotFound, "pods \"absent\" not found"),
+        ("absent", StatusReason::NotFound, "pods \"absent\" not found"),
     ];
     for (name, reason, message) in cases {
         let binding = NamedBinding { namespace: "default", name, uid: None, node: "n2" };
@@ -129,12 +129,12 @@ fn refusals_read_as_the_api_servers() {
 }
 
 #[test]
-fn a_pod_of_the_same_name_is_not_the_same_pod() {
+fn binding_with_uid_of_deleted_pod_is_refused() {
     let cluster = cluster();
     let first = create_pod(&cluster, "web");
     cluster.delete_pod(first).expect("the pod exists");
     let gone = bind(&cluster, first, "n1").expect_err("the pod is gone");
-    assert_eq!((gone.reason, gone.message.as_str()), (Reason::NotFound, "pods \"web\" not found"));
+    assert_eq!((gone.reason, gone.message.as_str()), (StatusReason::NotFound, "pods \"web\" not found"));
 
     let second = create_pod(&cluster, "web");
     let (wanted, found) = (format_pod_uid(first), format_pod_uid(second));
@@ -147,14 +147,14 @@ fn a_pod_of_the_same_name_is_not_the_same_pod() {
     let named = NamedBinding { namespace: "default", name: "web", uid: Some(&wanted), node: "n1" };
     let by_name = cluster.bind(&named).expect_err("another pod has the name");
     for refused in [by_id, by_name] {
-        assert_eq!((refused.reason, refused.message.as_str()), (Reason::Conflict, expected.as_str()));
+        assert_eq!((refused.reason, refused.message.as_str()), (StatusReason::Conflict, expected.as_str()));
     }
     let right = NamedBinding { uid: Some(&found), ..named };
     assert_eq!(cluster.bind(&right), Ok(()));
 }
 
 #[test]
-fn a_batch_answers_each_binding() {
+fn bind_batch_answers_each_binding() {
     let cluster = cluster();
     let created = cluster.create_pods(&template(&cluster, "pod-"), 3).expect("created");
     let node = cluster.node_name_id("n1");
@@ -167,7 +167,7 @@ fn a_batch_answers_each_binding() {
 }
 
 #[test]
-fn a_pod_can_be_created_bound() {
+fn pod_can_be_created_with_node_name() {
     let cluster = cluster();
     let mut value = pod_value("static");
     value["spec"]["nodeName"] = json!("n1");

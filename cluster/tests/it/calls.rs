@@ -58,7 +58,7 @@ fn calls_are_keyed_by_verb_resource_and_subresource() {
 }
 
 #[test]
-fn refused_creations_count() {
+fn refused_creations_are_counted_as_calls() {
     let cluster = cluster();
     create_pod(&cluster, "web");
     cluster.create(object(pod_value("web"))).expect_err("the name is taken");
@@ -68,7 +68,7 @@ fn refused_creations_count() {
 }
 
 #[test]
-fn side_tables_are_not_calls() {
+fn side_table_reads_are_not_counted_as_calls() {
     let cluster = cluster();
     let created = cluster.create_pods(&template(&cluster, "pod-"), 1).expect("created");
     let before = cluster.call_counts();

@@ -1,7 +1,7 @@
 //! Deletion, finalizers and namespaces.
 
 use schedlab_cluster::api::{Api, EventKind, Object, ObjectKey, PodFilter, PodFlags, WatchedObject};
-use schedlab_cluster::{EmbeddedCluster, Reason};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
 use schedlab_core::input::LabelSelectorInput;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn exists(cluster: &EmbeddedCluster, key: &ObjectKey) -> bool {
 }
 
 #[test]
-fn an_object_without_finalizers_goes_at_once() {
+fn object_without_finalizers_is_deleted_at_once() {
     for (value, key) in one_of_each() {
         let cluster = cluster();
         create(&cluster, value);
@@ -37,12 +37,12 @@ fn an_object_without_finalizers_goes_at_once() {
         assert_eq!(events[0].kind, EventKind::Deleted);
         assert_eq!(events[0].resource_version(), cluster.resource_version());
         let again = cluster.delete(&key, None).expect_err("it is gone");
-        assert_eq!(again.reason, Reason::NotFound, "kind: {}", key.kind);
+        assert_eq!(again.reason, StatusReason::NotFound, "kind: {}", key.kind);
     }
 }
 
 #[test]
-fn an_object_with_finalizers_waits_for_the_last_to_go() {
+fn object_with_finalizers_is_deleted_with_the_last_finalizer() {
     for (mut value, key) in one_of_each() {
         let kind = key.kind.as_str();
         let cluster = cluster();
@@ -67,7 +67,7 @@ fn an_object_with_finalizers_waits_for_the_last_to_go() {
 }
 
 #[test]
-fn the_row_of_a_terminating_pod_says_so() {
+fn row_of_terminating_pod_is_marked_terminating() {
     let cluster = cluster();
     let mut value = pod_value("web");
     value["metadata"]["finalizers"] = json!(["example.com/a"]);
@@ -81,12 +81,12 @@ fn the_row_of_a_terminating_pod_says_so() {
 }
 
 #[test]
-fn a_uid_that_is_not_the_objects_keeps_it() {
+fn delete_with_another_uid_is_refused() {
     for (value, key) in one_of_each() {
         let cluster = cluster();
         let stored = create(&cluster, value);
         let refused = cluster.delete(&key, Some("another")).expect_err("the UID differs");
-        assert_eq!(refused.reason, Reason::Conflict, "kind: {}", key.kind);
+        assert_eq!(refused.reason, StatusReason::Conflict, "kind: {}", key.kind);
         assert!(refused.message.contains("UID in precondition: another"), "{}", refused.message);
         let uid = stored.metadata().uid.clone();
         assert_eq!(cluster.delete(&key, uid.as_deref()), Ok(()), "kind: {}", key.kind);
@@ -143,7 +143,7 @@ fn a_batch_of_deletions_answers_each() {
 }
 
 #[test]
-fn a_namespace_takes_its_contents_along() {
+fn namespace_delete_deletes_its_objects() {
     let cluster = cluster();
     create(&cluster, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } }));
     for mut value in [pod_value("web"), service("web")] {
@@ -162,7 +162,7 @@ fn a_namespace_takes_its_contents_along() {
 }
 
 #[test]
-fn a_terminating_namespace_takes_nothing_new() {
+fn terminating_namespace_refuses_new_objects() {
     let cluster = cluster();
     create(
         &cluster,
@@ -175,5 +175,5 @@ fn a_terminating_namespace_takes_nothing_new() {
     let mut late = pod_value("late");
     late["metadata"]["namespace"] = json!("shop");
     let refused: Result<Object, _> = cluster.create(object(late));
-    assert_eq!(refused.map_err(|refused| refused.reason), Err(Reason::Forbidden));
+    assert_eq!(refused.map_err(|refused| refused.reason), Err(StatusReason::Forbidden));
 }

@@ -1,7 +1,7 @@
 //! Refused calls: reason, code and text.
 
 use schedlab_cluster::api::{Api, Object, ObjectKey};
-use schedlab_cluster::{ApiError, Reason};
+use schedlab_cluster::{ApiError, StatusReason};
 use serde_json::{Value, json};
 
 use crate::support::{cluster, create, create_pod, get_pod, node_value, object, pod_value};
@@ -17,14 +17,14 @@ fn absent_objects_are_not_found() {
     for (key, message) in cases {
         for refused in [cluster.get(&key).map(drop), cluster.delete(&key, None)] {
             let refused = refused.expect_err("there is no such object");
-            assert_eq!((refused.reason, refused.code()), (Reason::NotFound, 404));
+            assert_eq!((refused.reason, refused.code()), (StatusReason::NotFound, 404));
             assert_eq!(refused.message, message);
         }
     }
 }
 
 #[test]
-fn taken_names_are_refused() {
+fn existing_names_are_refused_as_already_exists() {
     let replica_set = json!({
         "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "x", "namespace": "default" }
     });
@@ -38,7 +38,7 @@ fn taken_names_are_refused() {
         create(&cluster, value.clone());
         let version = cluster.resource_version();
         let refused = cluster.create(object(value)).expect_err("the name is taken");
-        assert_eq!((refused.reason, refused.code()), (Reason::AlreadyExists, 409));
+        assert_eq!((refused.reason, refused.code()), (StatusReason::AlreadyExists, 409));
         assert_eq!(refused.message, message);
         assert_eq!(cluster.resource_version(), version, "a refused call writes nothing");
     }
@@ -58,7 +58,7 @@ fn a_stale_version_conflicts_and_an_empty_one_does_not() {
         let stale = create(&cluster, value);
         let latest = cluster.update(labelled(stale.clone(), "one")).expect("the version is the latest");
         let refused = cluster.update(labelled(stale.clone(), "two")).expect_err("it is stale");
-        assert_eq!((refused.reason, refused.code()), (Reason::Conflict, 409));
+        assert_eq!((refused.reason, refused.code()), (StatusReason::Conflict, 409));
         assert_eq!(
             refused.message,
             format!(
@@ -67,7 +67,7 @@ fn a_stale_version_conflicts_and_an_empty_one_does_not() {
             )
         );
         let refused = cluster.update_status(stale.clone()).expect_err("it is stale");
-        assert_eq!(refused.reason, Reason::Conflict, "resource: {resource}");
+        assert_eq!(refused.reason, StatusReason::Conflict, "resource: {resource}");
 
         let mut unconditional = labelled(stale, "three");
         unconditional.metadata_mut().resource_version = None;
@@ -78,7 +78,7 @@ fn a_stale_version_conflicts_and_an_empty_one_does_not() {
 }
 
 #[test]
-fn an_update_that_changes_nothing_is_no_write() {
+fn unchanged_update_writes_nothing() {
     for value in [pod_value("x"), node_value("x")] {
         let cluster = cluster();
         let stored = create(&cluster, value);
@@ -119,14 +119,14 @@ fn bad_objects_are_refused() {
         let cluster = cluster();
         let version = cluster.resource_version();
         let refused: ApiError = cluster.create(object(value)).expect_err("the object is bad");
-        assert_eq!((refused.reason, refused.code()), (Reason::Invalid, 422));
+        assert_eq!((refused.reason, refused.code()), (StatusReason::Invalid, 422));
         assert!(refused.message.starts_with(expected), "{} is not {expected}", refused.message);
         assert_eq!(cluster.resource_version(), version);
     }
 }
 
 #[test]
-fn a_pod_update_cannot_move_the_pod_nor_gate_it() {
+fn pod_update_cannot_change_node_name_nor_add_scheduling_gates() {
     let cluster = cluster();
     create_pod(&cluster, "web");
     let mut moved = get_pod(&cluster, "web").expect("the pod exists");
@@ -149,7 +149,7 @@ fn a_pod_update_cannot_move_the_pod_nor_gate_it() {
 }
 
 #[test]
-fn gates_can_be_taken_away() {
+fn scheduling_gates_can_be_removed() {
     let cluster = cluster();
     let mut value = pod_value("web");
     value["spec"]["schedulingGates"] = json!([{ "name": "g" }]);
@@ -167,5 +167,5 @@ fn the_namespace_of_a_template_is_the_namespace_of_its_pods() {
     let cluster = cluster();
     let pod = *object(pod_value("x")).into_pod().expect("a pod");
     let refused = cluster.pod_template(pod, "kube-system").expect_err("the namespaces differ");
-    assert_eq!((refused.reason, refused.code()), (Reason::BadRequest, 400));
+    assert_eq!((refused.reason, refused.code()), (StatusReason::BadRequest, 400));
 }

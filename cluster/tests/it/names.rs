@@ -1,6 +1,6 @@
 //! Names that the cluster gives.
 
-use schedlab_cluster::Reason;
+use schedlab_cluster::StatusReason;
 use schedlab_cluster::api::{Api, ListQuery, ObjectKey};
 use serde_json::json;
 
@@ -17,12 +17,12 @@ fn pods_of_a_template_are_counted() {
     let pod = get_pod(&cluster, "web-2").expect("it is found by its name");
     assert_eq!(pod.metadata.name.as_deref(), Some("web-2"));
     assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"));
-    assert_eq!(get_pod(&cluster, "web-3").map_err(|error| error.reason), Err(Reason::NotFound));
-    assert_eq!(get_pod(&cluster, "web-02").map_err(|error| error.reason), Err(Reason::NotFound));
+    assert_eq!(get_pod(&cluster, "web-3").map_err(|error| error.reason), Err(StatusReason::NotFound));
+    assert_eq!(get_pod(&cluster, "web-02").map_err(|error| error.reason), Err(StatusReason::NotFound));
 }
 
 #[test]
-fn generated_and_given_names_never_meet() {
+fn generated_and_given_names_never_collide() {
     let cluster = cluster();
     create_pod(&cluster, "web-1");
     let web = template(&cluster, "web-");

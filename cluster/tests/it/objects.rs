@@ -20,7 +20,7 @@ fn body(object: Object, pointer: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_claim_is_pending_until_its_status_says_otherwise() {
+fn pvc_is_pending_until_its_status_is_updated() {
     let cluster = cluster();
     let created = create(&cluster, claim("a"));
     assert_eq!(body(created, "/status/phase"), Some(json!("Pending")), "a create has no status");
@@ -74,7 +74,7 @@ fn lists_are_filtered_and_in_order() {
 }
 
 #[test]
-fn versions_only_grow() {
+fn resource_versions_only_grow() {
     let cluster = cluster();
     let mut last = cluster.resource_version();
     for name in ["a", "b", "c"] {
@@ -148,7 +148,7 @@ fn a_hundred_thousand_pods_of_a_template_are_small() {
 
 /// What scheduler_perf's fake PV controller does, in the step that writes the volume.
 #[test]
-fn a_volume_that_names_its_claim_binds_it() {
+fn persistent_volume_with_claim_ref_binds_the_pvc() {
     let cluster = cluster();
     create(&cluster, claim("a"));
     let volume = |claim: &str| {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schedlab_cluster::api::{
-    Api, GenericObject, ListQuery, Object, ObjectKey, PodEventNote, PodEventPost, WatchEvent,
+    Api, GenericObject, ListQuery, Object, ObjectKey, PodEventMessage, PodEventPost, WatchEvent,
 };
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::record::NoRecorder;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
-use schedlab_cluster::{EmbeddedCluster, Reason};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::PodUid;
@@ -84,7 +84,7 @@ fn events_are_objects_that_can_be_listed() {
 }
 
 fn waits(pod: PodUid) -> PodEventPost {
-    let note = PodEventNote::Text("waiting for claim \"later\" to be present".into());
+    let note = PodEventMessage::Text("waiting for claim \"later\" to be present".into());
     PodEventPost { pod, named: None, reason: PodEventReason::NotReadyForScheduling, note }
 }
 
@@ -93,7 +93,7 @@ fn event_key(name: &str) -> ObjectKey {
 }
 
 #[test]
-fn an_event_takes_a_version_and_is_an_object_for_whoever_looks() {
+fn event_takes_a_resource_version_and_can_be_read_as_an_object() {
     let store = cluster();
     let pod = create_pod(&store, "web");
     let mut watch = store.watch(store.resource_version()).expect("the version exists");
@@ -110,22 +110,30 @@ fn an_event_takes_a_version_and_is_an_object_for_whoever_looks() {
     assert_eq!((&object.body["type"], &object.body["action"]), (&json!("Warning"), &json!("Scheduling")));
     store.delete(&event_key("web.1"), None).expect("it can be deleted");
     let refused = store.get(&event_key("web.1")).expect_err("it is gone");
-    assert_eq!(refused.reason, Reason::NotFound);
+    assert_eq!(refused.reason, StatusReason::NotFound);
 }
 
 #[test]
-fn events_outlive_their_pod_and_go_with_their_namespace() {
+fn pod_events_outlive_the_pod_and_are_deleted_with_the_namespace() {
     let store = cluster();
     let pod = create_pod(&store, "web");
     store.delete_pod(pod).expect("the pod exists");
     let mut results = Vec::new();
     store.post_pod_events(&[waits(pod), waits(PodUid(99))], &mut results);
     assert!(results[0].is_ok(), "the pod went a moment ago");
-    assert_eq!(results[1].as_ref().map_err(|error| error.reason), Err(Reason::NotFound), "nobody has it");
+    assert_eq!(
+        results[1].as_ref().map_err(|error| error.reason),
+        Err(StatusReason::NotFound),
+        "nobody has it"
+    );
     let namespace = ObjectKey::cluster("v1", "Namespace", "default");
     store.delete(&namespace, None).expect("the namespace exists");
     let listed = store.list(&ListQuery::all("events.k8s.io/v1", "Event")).expect("listed");
     assert_eq!(listed.items, []);
     store.post_pod_events(&[waits(pod)], &mut results);
-    assert_eq!(results[2].as_ref().map_err(|error| error.reason), Err(Reason::NotFound), "no namespace");
+    assert_eq!(
+        results[2].as_ref().map_err(|error| error.reason),
+        Err(StatusReason::NotFound),
+        "no namespace"
+    );
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{
-    Api, Binding, ConditionPatch, ConditionStatus, EventKind, ListQuery, Nomination, Object, ObjectKey,
-    PodFilter, PodPhase, PodRow, PodStatusPatch, WatchedObject,
+    Api, Binding, ConditionPatch, ConditionStatus, EventKind, ListQuery, NominatedNodeNamePatch, Object,
+    ObjectKey, PodFilter, PodPhase, PodStatusPatch, StoredPodRow, WatchedObject,
 };
 use schedlab_core::ids::PodUid;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ struct Mirror {
     others: BTreeMap<(String, String), Value>,
 }
 
-fn show(row: &PodRow) -> String {
+fn show(row: &StoredPodRow) -> String {
     format!("{row:?}")
 }
 
@@ -111,7 +111,11 @@ fn step(cluster: &EmbeddedCluster, rng: &mut Rng) {
         }
         2 | 3 => drop(cluster.bind_pod(Binding { pod, node })),
         4 => {
-            let nomination = if rng.below(2) == 0 { Nomination::Clear } else { Nomination::Set(node) };
+            let nomination = if rng.below(2) == 0 {
+                NominatedNodeNamePatch::Clear
+            } else {
+                NominatedNodeNamePatch::Set(node)
+            };
             drop(cluster.patch_pod_status(PodStatusPatch { nomination, ..patch(pod) }));
         }
         5 => {
@@ -147,7 +151,7 @@ fn step(cluster: &EmbeddedCluster, rng: &mut Rng) {
 }
 
 #[test]
-fn the_log_replayed_equals_the_list() {
+fn replayed_watch_equals_the_list() {
     for seed in 0..SEEDS {
         let cluster = cluster();
         let mut watch = cluster.watch(0).expect("nothing is trimmed yet");

@@ -76,7 +76,7 @@ fn shown(events: &[schedlab_cluster::api::WatchEvent]) -> Vec<String> {
 }
 
 #[test]
-fn pods_that_ask_nothing_of_their_node_are_left_out_until_all_are_followed() {
+fn plain_pods_are_left_out_of_the_watch_until_all_pods_are_followed() {
     let cluster = gated_cluster();
     create(&cluster, node("n1", &json!([])));
     let from = cluster.resource_version();
@@ -108,7 +108,7 @@ fn pods_that_ask_nothing_of_their_node_are_left_out_until_all_are_followed() {
 }
 
 #[test]
-fn a_follower_that_waits_is_woken_by_what_concerns_it() {
+fn waiting_follower_is_woken_by_relevant_events_only() {
     let cluster = gated_cluster();
     let mut watch = cluster.watch_running(cluster.resource_version()).expect("the version exists");
     thread::scope(|scope| {
@@ -144,7 +144,7 @@ fn managed(cluster: &EmbeddedCluster, work: impl FnOnce(&dyn Fn())) -> Controlle
 }
 
 #[test]
-fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
+fn first_no_execute_taint_evicts_running_and_later_plain_pods() {
     let cluster = gated_cluster();
     for name in ["n1", "n2"] {
         create(&cluster, node(name, &json!([])));
@@ -167,7 +167,7 @@ fn the_first_taint_finds_the_plain_pods_that_run_and_those_that_come() {
 }
 
 #[test]
-fn a_manager_that_starts_beside_a_tainted_node_follows_all_pods() {
+fn eviction_manager_started_beside_tainted_node_follows_all_pods() {
     let cluster = gated_cluster();
     create(&cluster, node("n1", &no_execute()));
     create_on(&cluster, pod_value("runs"), "n1");
@@ -180,7 +180,7 @@ fn a_manager_that_starts_beside_a_tainted_node_follows_all_pods() {
 }
 
 #[test]
-fn a_pod_with_terms_that_comes_late_is_seen() {
+fn pod_with_execution_affinity_created_later_is_followed() {
     let cluster = gated_cluster();
     create(&cluster, node("n1", &json!([])));
     let report = managed(&cluster, |settle| {

@@ -94,7 +94,7 @@ fn patches(store: &EmbeddedCluster) -> u64 {
 }
 
 #[test]
-fn a_binding_takes_effect_when_its_latency_is_over() {
+fn binding_takes_effect_after_its_latency() {
     for calls in [Calls::Direct, Calls::Queued { parallel_max: 16 }] {
         let elapsed = run(store(true), calls, with_latency(), |store| bound(store) == PODS as usize);
         assert!(LATENCY <= elapsed, "{calls:?}: {elapsed:?}");
@@ -102,14 +102,14 @@ fn a_binding_takes_effect_when_its_latency_is_over() {
 }
 
 #[test]
-fn without_queued_calls_the_loop_waits_for_each_failure_to_be_written() {
+fn without_async_api_calls_scheduling_waits_for_each_status_patch() {
     let is_done = |store: &EmbeddedCluster| patches(store) == u64::from(PODS);
     let elapsed = run(store(false), Calls::Direct, with_latency(), is_done);
     assert!(LATENCY * PODS <= elapsed, "{PODS} calls after each other: {elapsed:?}");
 }
 
 #[test]
-fn queued_calls_overlap_as_far_as_they_may() {
+fn async_api_calls_overlap_up_to_parallel_max() {
     let is_done = |store: &EmbeddedCluster| patches(store) == u64::from(PODS);
     let elapsed = run(store(false), Calls::Queued { parallel_max: 2 }, with_latency(), is_done);
     assert!(LATENCY * PODS / 2 <= elapsed, "two at a time: {elapsed:?}");
@@ -119,7 +119,7 @@ fn queued_calls_overlap_as_far_as_they_may() {
 }
 
 #[test]
-fn a_rate_limit_holds_for_bindings() {
+fn rate_limit_applies_to_bindings() {
     let limit = Some(RateLimit { qps: 100.0, burst: 1 });
     let link = LinkSettings { limit, ..LinkSettings::INSTANT };
     let elapsed = run(store(true), Calls::Direct, link, |store| bound(store) == PODS as usize);

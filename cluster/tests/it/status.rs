@@ -1,8 +1,8 @@
 //! Status patches and updates.
 
-use schedlab_cluster::Reason;
+use schedlab_cluster::StatusReason;
 use schedlab_cluster::api::{
-    Api, ConditionPatch, ConditionStatus, Nomination, Object, ObjectKey, PodPhase, PodStatusPatch,
+    Api, ConditionPatch, ConditionStatus, NominatedNodeNamePatch, Object, ObjectKey, PodPhase, PodStatusPatch,
 };
 use schedlab_core::ids::PodUid;
 use serde_json::json;
@@ -17,13 +17,13 @@ const WAITING: ConditionPatch<'static> = ConditionPatch {
 };
 
 #[test]
-fn a_patch_sets_condition_nomination_and_phase() {
+fn status_patch_sets_condition_nominated_node_name_and_phase() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     let node = cluster.node_name_id("n1");
     let all = PodStatusPatch {
         condition: Some(WAITING.into()),
-        nomination: Nomination::Set(node),
+        nomination: NominatedNodeNamePatch::Set(node),
         phase: Some(PodPhase::Running),
         ..patch(pod)
     };
@@ -35,7 +35,7 @@ fn a_patch_sets_condition_nomination_and_phase() {
     assert_eq!(condition.message.as_deref(), Some("0/1 nodes are available"));
 
     cluster
-        .patch_pod_status(PodStatusPatch { nomination: Nomination::Clear, ..patch(pod) })
+        .patch_pod_status(PodStatusPatch { nomination: NominatedNodeNamePatch::Clear, ..patch(pod) })
         .expect("the pod exists");
     let status = get_pod(&cluster, "web").expect("it exists").status.expect("it has a status");
     assert_eq!(status.nominated_node_name, None);
@@ -43,20 +43,22 @@ fn a_patch_sets_condition_nomination_and_phase() {
 }
 
 #[test]
-fn a_patch_that_changes_nothing_is_no_write() {
+fn unchanged_status_patch_writes_nothing() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     let waits = PodStatusPatch { condition: Some(WAITING.into()), ..patch(pod) };
     cluster.patch_pod_status(waits).expect("the pod exists");
     let version = cluster.resource_version();
-    for again in [waits, patch(pod), PodStatusPatch { nomination: Nomination::Clear, ..patch(pod) }] {
+    for again in
+        [waits, patch(pod), PodStatusPatch { nomination: NominatedNodeNamePatch::Clear, ..patch(pod) }]
+    {
         cluster.patch_pod_status(again).expect("the pod exists");
         assert_eq!(cluster.resource_version(), version, "patch: {again:?}");
     }
 }
 
 #[test]
-fn the_time_of_a_transition_is_that_of_the_status() {
+fn last_transition_time_changes_with_status_only() {
     let cluster = cluster();
     let pod = create_pod(&cluster, "web");
     let transition = || cluster.pod_row(pod).expect("the pod exists").transition_ns;
@@ -72,15 +74,15 @@ fn the_time_of_a_transition_is_that_of_the_status() {
 }
 
 #[test]
-fn a_patch_of_a_pod_that_is_not_there_is_not_found() {
+fn status_patch_of_missing_pod_is_not_found() {
     let cluster = cluster();
     let refused = cluster.patch_pod_status(patch(PodUid(77))).expect_err("there is no such pod");
-    assert_eq!(refused.reason, Reason::NotFound);
+    assert_eq!(refused.reason, StatusReason::NotFound);
     assert_eq!(refused.message, "pods \"00000000-0000-4000-8000-00000000004d\" not found");
 }
 
 #[test]
-fn a_status_update_leaves_the_spec_and_reaches_the_input() {
+fn status_update_keeps_the_spec_and_reaches_the_scheduler_input() {
     let cluster = cluster();
     let uid = create_pod(&cluster, "web");
     let before = cluster.pod_row(uid).expect("the pod exists");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_cluster::api::{
-    Api, Nomination, Object, ObjectKey, PodStatusPatch, PodTemplateRef, Watch, WatchEvent,
+    Api, NominatedNodeNamePatch, Object, ObjectKey, PodStatusPatch, PodTemplateRef, Watch, WatchEvent,
 };
 use schedlab_cluster::{ApiError, EmbeddedCluster};
 use schedlab_core::ids::PodUid;
@@ -64,7 +64,7 @@ pub(crate) fn template(cluster: &EmbeddedCluster, prefix: &str) -> PodTemplateRe
 
 /// A patch that changes nothing yet.
 pub(crate) fn patch(pod: PodUid) -> PodStatusPatch<'static> {
-    PodStatusPatch { pod, condition: None, nomination: Nomination::Keep, phase: None }
+    PodStatusPatch { pod, condition: None, nomination: NominatedNodeNamePatch::Keep, phase: None }
 }
 
 pub(crate) fn drain(watch: &mut Box<dyn Watch>) -> Vec<WatchEvent> {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use schedlab_cluster::Reason;
+use schedlab_cluster::StatusReason;
 use schedlab_cluster::api::{Api, Binding, EventKind, ListQuery, PodFilter, WatchEvent, WatchedObject};
 use serde_json::json;
 
@@ -67,14 +67,14 @@ fn a_list_and_a_watch_from_it_miss_nothing_and_repeat_nothing() {
 }
 
 #[test]
-fn a_version_that_is_no_longer_kept_is_gone() {
+fn expired_resource_version_is_gone() {
     let cluster = cluster();
     cluster.create_pods(&template(&cluster, "web-"), 100_000).expect("created");
     let refused = cluster.watch(0).map(drop).expect_err("the first events are trimmed");
-    assert_eq!((refused.reason, refused.code()), (Reason::Gone, 410));
+    assert_eq!((refused.reason, refused.code()), (StatusReason::Gone, 410));
     assert!(refused.message.starts_with("too old resource version: 0 ("), "{}", refused.message);
     let refused = cluster.watch(10_000_000).map(drop).expect_err("the version does not exist");
-    assert_eq!(refused.reason, Reason::Timeout);
+    assert_eq!(refused.reason, StatusReason::Timeout);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn events_wait_for_the_slowest_reader() {
 }
 
 #[test]
-fn waiting_ends_with_a_write() {
+fn blocking_watch_returns_on_write() {
     let cluster = cluster();
     let web = template(&cluster, "web-");
     let mut watch = cluster.watch(cluster.resource_version()).expect("the version exists");

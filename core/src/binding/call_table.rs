@@ -5,7 +5,7 @@
 //!   CallId = number of the call << 24 | row
 //! ```
 
-use super::dispatcher::CallId;
+use super::api_dispatcher::CallId;
 use crate::api_call::ApiCall;
 
 /// 16 million calls at once, and a million million in all.
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_given_out_again_under_another_id() {
+    fn reused_call_row_gets_a_new_id() {
         let mut table = CallTable::default();
         let [first, second] = [1, 2].map(|pod| table.insert(delete(pod), Road::Direct));
         assert_eq!(table.remove(first).map(|call| call.call), Some(delete(1)));

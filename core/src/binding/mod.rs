@@ -10,9 +10,11 @@
 //! A pod whose profile has nothing to do between assuming and binding takes none of this: its
 //! binding is handed out in the cycle that chose the node.
 
+pub mod api_dispatcher;
+pub mod binding_cycle;
 mod call_table;
-pub mod cycle;
-pub mod dispatcher;
 
-pub use cycle::{BindingCycle, Bindings, CycleTimes, Stage};
-pub use dispatcher::{CallCounts, CallFailure, CallId, DispatchMode, Dispatcher, Finished, OutgoingCall};
+pub use api_dispatcher::{
+    ApiDispatcher, CallFailure, CallId, DispatchCounts, DispatchMode, Finished, OutgoingCall,
+};
+pub use binding_cycle::{BindingCycle, BindingCycles, BindingStage, CycleTimes};

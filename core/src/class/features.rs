@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_need_what_their_spec_uses() {
+    fn required_node_features_follow_from_the_pod_spec() {
         let pod = |change: fn(&mut PodInput)| {
             let mut pod = PodInput { containers: vec![ContainerInput::default()], ..PodInput::default() };
             change(&mut pod);

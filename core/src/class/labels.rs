@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_matches_nothing_and_empty_everything() {
+    fn absent_selector_matches_nothing_and_empty_everything() {
         let mut vocabulary = Vocabulary::default();
         let some = vocabulary.label_set(&labels(&[("app", "web")]));
         let none = vocabulary.label_set(&labels(&[]));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn added_labels_narrow_a_selector_but_do_not_wake_an_absent_one() {
+    fn added_match_labels_narrow_a_selector_and_leave_an_absent_one_matching_nothing() {
         let mut vocabulary = Vocabulary::default();
         let web = vocabulary.label_set(&labels(&[("app", "web"), ("hash", "1")]));
         let old = vocabulary.label_set(&labels(&[("app", "web"), ("hash", "0")]));

@@ -3,7 +3,7 @@
 use crate::ids::Symbol;
 use crate::input::{PodInput, VolumeSourceInput};
 use crate::interner::Vocabulary;
-use crate::storage::csi::{InTreePlugin, ebs_handle, gce_inline_handle};
+use crate::storage::csi::{InTreeVolumePlugin, ebs_handle, gce_inline_handle};
 
 /// A claim that a pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,12 +129,12 @@ impl Compiler<'_> {
                 self.claims.push(PodClaim { name, owner });
             }
             VolumeSourceInput::GcePersistentDisk { pd_name, read_only } => {
-                self.translate(InTreePlugin::GcePersistentDisk, name, Ok(gce_inline_handle(pd_name)));
+                self.translate(InTreeVolumePlugin::GcePersistentDisk, name, Ok(gce_inline_handle(pd_name)));
                 let key = DiskKey::Gce { pd_name: self.symbol(pd_name) };
                 self.disk(key, &[], *read_only);
             }
             VolumeSourceInput::AwsElasticBlockStore { volume_id, .. } => {
-                self.translate(InTreePlugin::AwsElasticBlockStore, name, ebs_handle(volume_id));
+                self.translate(InTreeVolumePlugin::AwsElasticBlockStore, name, ebs_handle(volume_id));
                 let key = DiskKey::Ebs { volume_id: self.symbol(volume_id) };
                 self.disk(key, &[], false);
             }
@@ -156,13 +156,13 @@ impl Compiler<'_> {
 
     fn in_tree(&mut self, kind: &str, name: &str, id: &str) {
         let plugin = match kind {
-            "azureDisk" => InTreePlugin::AzureDisk,
-            "cinder" => InTreePlugin::Cinder,
-            "portworxVolume" => InTreePlugin::Portworx,
+            "azureDisk" => InTreeVolumePlugin::AzureDisk,
+            "cinder" => InTreeVolumePlugin::Cinder,
+            "portworxVolume" => InTreeVolumePlugin::Portworx,
             _ => {
                 if let Some(kind) = kind.strip_prefix("azureDisk/") {
                     let why = format!("kind({kind}) is not supported in csi migration");
-                    self.translate(InTreePlugin::AzureDisk, name, Err(why));
+                    self.translate(InTreeVolumePlugin::AzureDisk, name, Err(why));
                 }
                 return;
             }
@@ -170,7 +170,7 @@ impl Compiler<'_> {
         self.translate(plugin, name, Ok(id.to_owned()));
     }
 
-    fn translate(&mut self, plugin: InTreePlugin, volume_name: &str, handle: Result<String, String>) {
+    fn translate(&mut self, plugin: InTreeVolumePlugin, volume_name: &str, handle: Result<String, String>) {
         let volume = match handle {
             Ok(handle) => InlineVolume::Translated(self.symbol(plugin.driver()), self.symbol(&handle)),
             Err(why) => InlineVolume::Untranslatable(

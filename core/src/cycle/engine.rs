@@ -5,12 +5,12 @@ mod preempting;
 
 use std::sync::Arc;
 
-use crate::cycle::dispatch::{DEFAULT_PARALLELISM, Dispatch, Ways};
 use crate::cycle::entry::{Entry, Scratch, run_filters};
-use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::cycle::parallelize::{DEFAULT_PARALLELISM, Parallelizer, Ways};
+use crate::cycle::plan::{FilterScope, Plan, outside_reason};
 use crate::cycle::plugin_times::{PluginTimes, score_rows};
 use crate::cycle::probe::{Mark, Probe};
-use crate::cycle::sampling::feasible_nodes_to_find;
+use crate::cycle::sampling::num_feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::cycle::tally::Evaluations;
 use crate::cycle::verdict::{FirstRejection, Question, Reserved};
@@ -22,7 +22,7 @@ use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::mutants::Mutants;
-use crate::nominations::TryNominated;
+use crate::nominator::TryNominated;
 use crate::preemption::DryRun;
 use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, nth_bit, word_count};
 use crate::world::World;
@@ -143,7 +143,7 @@ const NO_ENTRY: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct Engine {
     settings: EngineSettings,
-    dispatch: Dispatch,
+    dispatch: Parallelizer,
     draws: Draws,
     next_start: usize,
     entries: Vec<Entry>,
@@ -172,7 +172,7 @@ impl Engine {
     pub fn new(settings: EngineSettings) -> Engine {
         Engine {
             settings,
-            dispatch: Dispatch::new(settings.ways, settings.parallelism),
+            dispatch: Parallelizer::new(settings.ways, settings.parallelism),
             draws: Draws::new(settings.seed),
             next_start: 0,
             entries: Vec::new(),
@@ -256,7 +256,7 @@ impl Engine {
     }
 
     /// Decides for a pod. The world's rows must be settled; it is as before when this returns.
-    pub fn decide<P: Probe>(
+    pub fn schedule_pod<P: Probe>(
         &mut self,
         world: &mut World,
         profile: &Profile,
@@ -273,14 +273,14 @@ impl Engine {
         self.entries[at].tally.pre_filtered += 1;
         world.scan_pods(pending.class);
         self.reserved.find(world, pending);
-        if let Scope::Rejected { .. } = self.entries[at].plan.scope {
+        if let FilterScope::Rejected { .. } = self.entries[at].plan.scope {
             probe.mark(Mark::PreFilterRejected);
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
         }
         self.entries[at].tally.filtered += 1;
         probe.mark(Mark::PreFilter);
         if !self.extenders.is_empty() {
-            return self.decide_extended(at, world, profile, pending, probe);
+            return self.schedule_pod_with_extenders(at, world, profile, pending, probe);
         }
         if pending.nominated.is_some() {
             let row = pending.nominated_row(world);
@@ -294,8 +294,8 @@ impl Engine {
             }
         }
         match &self.entries[at].plan.scope {
-            Scope::Rows { .. } => self.decide_narrow(at, world, profile, pending, probe),
-            _ => self.decide_wide(at, world, profile, pending, probe),
+            FilterScope::Rows { .. } => self.schedule_pod_on_named_nodes(at, world, profile, pending, probe),
+            _ => self.schedule_pod_on_all_nodes(at, world, profile, pending, probe),
         }
     }
 
@@ -339,7 +339,7 @@ impl Engine {
     }
 
     /// All nodes are eligible: the first K feasible rows from the start index on.
-    fn decide_wide<P: Probe>(
+    fn schedule_pod_on_all_nodes<P: Probe>(
         &mut self,
         at: usize,
         world: &mut World,
@@ -347,7 +347,7 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let mut search = self.search(at, world, profile, pending);
+        let mut search = self.find_nodes_that_pass_filters(at, world, profile, pending);
         let asked = search.evaluated + pending.nominated_count(world);
         search.evaluated += usize::from(self.missed_elsewhere(world, pending, search.evaluated));
         self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
@@ -380,7 +380,13 @@ impl Engine {
     }
 
     /// Fills `sample` with the first K feasible rows in rotation order.
-    fn search(&mut self, at: usize, world: &mut World, profile: &Profile, pending: Pending) -> Search {
+    fn find_nodes_that_pass_filters(
+        &mut self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+    ) -> Search {
         let node_count = world.nodes().node_count();
         let wanted = nodes_to_find(profile, &self.extenders, node_count);
         // The list may have become shorter since the index was set.
@@ -534,7 +540,7 @@ impl Engine {
 
     /// Only a few rows are eligible: each is evaluated on its own. The start index applies to the
     /// list of these rows, as upstream applies it to whichever list it searches.
-    fn decide_narrow<P: Probe>(
+    fn schedule_pod_on_named_nodes<P: Probe>(
         &mut self,
         at: usize,
         world: &mut World,
@@ -542,7 +548,7 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        let (searched, missed) = self.search_narrow(at, world, profile, pending);
+        let (searched, missed) = self.find_named_nodes_that_pass_filters(at, world, profile, pending);
         let (evaluated, asked) = (searched + missed, searched + pending.nominated_count(world));
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
@@ -557,7 +563,7 @@ impl Engine {
             let Engine { entries, rows, totals, scratch, draws, settings, .. } = self;
             totals.clear();
             totals.resize(feasible, 0);
-            sum_scores(world, profile, &entries[at], rows, totals, &mut scratch.scores);
+            prioritize_nodes(world, profile, &entries[at], rows, totals, &mut scratch.scores);
             entries[at].tally.scored += 1;
             probe.mark(Mark::PreScore);
             chosen = take_best(rows, totals, *settings, draws);
@@ -569,7 +575,7 @@ impl Engine {
 
     /// Fills `rows` with the first K feasible of the eligible rows and says how many were looked at,
     /// and beside them.
-    fn search_narrow(
+    fn find_named_nodes_that_pass_filters(
         &mut self,
         at: usize,
         world: &mut World,
@@ -577,7 +583,7 @@ impl Engine {
         pending: Pending,
     ) -> (usize, usize) {
         let node_count = world.nodes().node_count();
-        let Scope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
+        let FilterScope::Rows { rows: eligible, .. } = &self.entries[at].plan.scope else {
             unreachable!("the caller looked")
         };
         let wanted = nodes_to_find(profile, &self.extenders, eligible.len());
@@ -632,11 +638,11 @@ impl Engine {
         let mut rows = within.cloned().unwrap_or_else(|| NodeMask::all(world.nodes().node_count()));
         let outside = plan.nominated_outside(world, pending).filter(|&row| rows.contains(row));
         let is_eligible = |row: &usize| match &plan.scope {
-            Scope::All => true,
-            Scope::Rows { rows, .. } => {
+            FilterScope::All => true,
+            FilterScope::Rows { rows, .. } => {
                 outside == Some(*row) || rows.iter().any(|&eligible| eligible as usize == *row)
             }
-            Scope::Rejected { .. } => false,
+            FilterScope::Rejected { .. } => false,
         };
         let reserved = question.reserved.into_iter().flat_map(NodeMask::rows);
         let reserved: Vec<usize> = reserved.filter(|&row| rows.contains(row)).filter(is_eligible).collect();
@@ -660,7 +666,7 @@ fn nodes_to_find(profile: &Profile, extenders: &[Arc<dyn Extender>], node_count:
     if profile.scores().is_empty() && !extenders.iter().any(looks) {
         return 1;
     }
-    feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
+    num_feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count)
 }
 
 /// The feasible rows of a word, with the filters that must be asked in every cycle and the room
@@ -733,7 +739,7 @@ fn take_best(rows: &[u32], totals: &[i64], settings: EngineSettings, draws: &mut
 }
 
 /// Adds all weighted scores of `rows` to `totals`, without the entry's columns.
-fn sum_scores(
+fn prioritize_nodes(
     world: &World,
     profile: &Profile,
     entry: &Entry,
@@ -768,8 +774,8 @@ fn diagnose(
     let node_count = world.nodes().node_count();
     let mut diagnosis = Diagnosis { node_count, ..Diagnosis::default() };
     let mut left = match &plan.scope {
-        Scope::All => NodeMask::all(node_count),
-        Scope::Rows { rows, plugins, .. } => {
+        FilterScope::All => NodeMask::all(node_count),
+        FilterScope::Rows { rows, plugins, .. } => {
             plugins.iter().for_each(|plugin| diagnosis.blame(plugin));
             let looked_at = rows.len() + usize::from(outside.is_some());
             if looked_at < node_count {
@@ -779,7 +785,7 @@ fn diagnose(
             rows.iter().map(|&row| row as usize).chain(outside).for_each(|row| mask.insert(row));
             mask
         }
-        Scope::Rejected { plugin, reason, named_by, code } => {
+        FilterScope::Rejected { plugin, reason, named_by, code } => {
             named_by.iter().chain(plugin).for_each(|plugin| diagnosis.blame(plugin));
             diagnosis.pre_filter = Some(reason.clone());
             diagnosis.resolvable_count = if *code == Code::Unschedulable { node_count } else { 0 };

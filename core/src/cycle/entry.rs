@@ -16,9 +16,9 @@
 use std::sync::Arc;
 
 use crate::class::PodClass;
-use crate::cycle::dispatch::{Dispatch, Work};
 use crate::cycle::engine::ClassCache;
-use crate::cycle::plan::{Plan, PlannedScore, Scope};
+use crate::cycle::parallelize::{Parallelizer, Work};
+use crate::cycle::plan::{FilterScope, Plan, PlannedScore};
 use crate::cycle::plugin_times::{PluginTimes, score_rows};
 use crate::cycle::tally::Tally;
 use crate::cycle::word::Word;
@@ -26,7 +26,7 @@ use crate::framework::diagnosis::Diagnosis;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::ids::ClassId;
-use crate::snapshot::Change;
+use crate::snapshot::RowChange;
 use crate::snapshot::mask::{WORD_BITS, valid_bits, word_count};
 use crate::world::World;
 
@@ -186,7 +186,7 @@ impl Entry {
     }
 
     /// `None` when it is not known what changed.
-    fn forget_changes(&mut self, changes: Option<&[Change]>) {
+    fn forget_changes(&mut self, changes: Option<&[RowChange]>) {
         match changes {
             // Clearing all words is cheaper than clearing so many bits one by one.
             Some(changes) if changes.len() <= self.words.len().max(WORD_BITS) => {
@@ -215,7 +215,7 @@ impl Entry {
         self.cursor = world.nodes().change_cursor();
         self.diagnosis = None;
         // A pod bound to a few named nodes is evaluated there, without columns.
-        self.node_count = if self.plan.scope == Scope::All { world.nodes().node_count() } else { 0 };
+        self.node_count = if self.plan.scope == FilterScope::All { world.nodes().node_count() } else { 0 };
         self.words.clear();
         self.words.resize(word_count(self.node_count), Word::default());
         self.totals.clear();
@@ -258,7 +258,7 @@ impl Entry {
         world: &World,
         profile: &Profile,
         (from, to): (usize, usize),
-        dispatch: &mut Dispatch,
+        dispatch: &mut Parallelizer,
         scratch: &mut Scratch,
     ) {
         let mut word = from;
@@ -299,7 +299,7 @@ impl Entry {
         world: &World,
         profile: &Profile,
         (from, to): (usize, usize),
-        dispatch: &mut Dispatch,
+        dispatch: &mut Parallelizer,
         scratch: &mut Scratch,
     ) {
         let class = world.class(self.class);
@@ -340,7 +340,7 @@ impl Entry {
         world: &World,
         profile: &Profile,
         sample: &[(u32, u64)],
-        dispatch: &mut Dispatch,
+        dispatch: &mut Parallelizer,
         scratch: &mut Scratch,
     ) {
         let rows = &mut scratch.rows;
@@ -371,7 +371,7 @@ impl Entry {
         world: &World,
         profile: &Profile,
         asks: Asks,
-        dispatch: &mut Dispatch,
+        dispatch: &mut Parallelizer,
         scratch: &mut Scratch,
     ) {
         #[cfg(feature = "planted")]
@@ -473,7 +473,7 @@ fn filter_words(
     (class, filters): (&PodClass, &[PluginIndex]),
     first_word: usize,
     words: &mut [u64],
-    dispatch: &mut Dispatch,
+    dispatch: &mut Parallelizer,
 ) {
     let times = dispatch.timed();
     let filter = |first_word: usize, words: &mut [u64]| match &times {

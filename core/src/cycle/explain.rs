@@ -2,7 +2,7 @@
 //! complete, for `replay` and `explain`; it asks the same plugins as the engine.
 
 use crate::cycle::engine::Pending;
-use crate::cycle::plan::{Plan, Scope, outside_reason};
+use crate::cycle::plan::{FilterScope, Plan, outside_reason};
 use crate::cycle::verdict::{Explained, FirstRejection, Question, Reserved};
 use crate::framework::detail::Detail;
 use crate::framework::profile::{PluginIndex, Profile};
@@ -78,9 +78,11 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
     let node_count = world.nodes().node_count();
     let mut nodes = vec![NodeExplanation::default(); node_count];
     match &plan.scope {
-        Scope::Rejected { .. } => return Explanation { plan, nodes: Vec::new(), chosen: None, ties: 0 },
-        Scope::All => {}
-        Scope::Rows { rows, plugins, .. } => {
+        FilterScope::Rejected { .. } => {
+            return Explanation { plan, nodes: Vec::new(), chosen: None, ties: 0 };
+        }
+        FilterScope::All => {}
+        FilterScope::Rows { rows, plugins, .. } => {
             for (row, node) in nodes.iter_mut().enumerate() {
                 if rows.iter().all(|&eligible| eligible as usize != row) {
                     node.rejections.push(Rejection {

@@ -10,10 +10,10 @@
 //! before each cycle. Evaluation runs over chunks of mask words, inline or on a pool; neither
 //! choice can change a result, and property tests hold all of them equal to `naive`.
 
-pub mod dispatch;
 pub mod engine;
 pub mod entry;
 pub mod explain;
+pub mod parallelize;
 pub mod plan;
 pub mod plugin_times;
 pub mod probe;

@@ -15,7 +15,7 @@ use crate::world::World;
 
 /// Where Filter looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum FilterScope {
     /// All nodes.
     #[default]
     All,
@@ -58,7 +58,7 @@ pub struct PlannedScore {
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Where Filter looks.
-    pub scope: Scope,
+    pub scope: FilterScope,
     /// Filters whose verdict on a row stands until the row changes.
     pub filters: Vec<PluginIndex>,
     /// Those of `filters` that read a node's attributes only.
@@ -85,7 +85,7 @@ impl Plan {
     /// The row of the pod's nominated node if PreFilter named other nodes only. It is looked at
     /// nevertheless.
     pub(crate) fn nominated_outside(&self, world: &World, pending: Pending) -> Option<usize> {
-        let Scope::Rows { rows, .. } = &self.scope else { return None };
+        let FilterScope::Rows { rows, .. } = &self.scope else { return None };
         let row = pending.nominated_row(world)?;
         rows.iter().all(|&eligible| eligible as usize != row).then_some(row)
     }
@@ -138,7 +138,7 @@ impl Plan {
     }
 
     /// Asks PreFilter. Notes the plugins that skip.
-    fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> Scope {
+    fn pre_filter(&mut self, world: &World, profile: &Profile, class: &PodClass) -> FilterScope {
         let mut names: Option<Vec<Symbol>> = None;
         let mut named_by: Vec<&'static str> = Vec::new();
         let mut rejected = None;
@@ -150,7 +150,7 @@ impl Plan {
                     continue;
                 }
                 PreFilter::Reject(code, reason) => {
-                    let scope = Scope::Rejected {
+                    let scope = FilterScope::Rejected {
                         plugin: Some(profile.name(plugin)),
                         code,
                         reason,
@@ -174,7 +174,7 @@ impl Plan {
                 merged.retain(|name| subset.contains(name));
                 if merged.is_empty() {
                     named_by.sort_unstable();
-                    return Scope::Rejected {
+                    return FilterScope::Rejected {
                         plugin: None,
                         code: Code::UnschedulableAndUnresolvable,
                         reason: Reason::Owned(disagreement(&named_by)),
@@ -186,12 +186,12 @@ impl Plan {
         }
         match (rejected, names) {
             (Some(scope), _) => scope,
-            (None, None) => Scope::All,
+            (None, None) => FilterScope::All,
             (None, Some(mut names)) => {
                 named_by.sort_unstable();
                 names.sort_unstable_by_key(|&name| world.vocabulary.symbols.text(name));
                 names.dedup();
-                Scope::Rows { rows: existing_rows(world, &names), plugins: named_by, names }
+                FilterScope::Rows { rows: existing_rows(world, &names), plugins: named_by, names }
             }
         }
     }

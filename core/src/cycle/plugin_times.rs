@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_handed_over_once_by_plugin_and_point() {
+    fn plugin_spans_are_taken_once_by_plugin_and_extension_point() {
         let times = PluginTimes::new(|| 0);
         let filter =
             PluginSpan { plugin: "NodeResourcesFit", point: ExtensionPoint::Filter, elapsed_ns: 9_000 };

@@ -8,7 +8,7 @@ const FEASIBLE_PERCENT_MIN: i64 = 5;
 /// Upstream: schedule_one.go `numFeasibleNodesToFind`. Keep the integer divisions: they decide how
 /// many nodes are visited, and so which node wins.
 #[must_use]
-pub fn feasible_nodes_to_find(percentage: i32, node_count: usize) -> usize {
+pub fn num_feasible_nodes_to_find(percentage: i32, node_count: usize) -> usize {
     if node_count < FEASIBLE_NODES_MIN {
         return node_count;
     }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_shrinks_as_clusters_grow() {
+    fn num_feasible_nodes_to_find_cases() {
         let cases = [
             (0, 10, 10, "small clusters are searched whole"),
             (40, 99, 99, "whatever the percentage"),
@@ -40,7 +40,7 @@ mod tests {
             (100, 5000, 5000, "all"),
         ];
         for (percentage, nodes, expected, name) in cases {
-            assert_eq!(feasible_nodes_to_find(percentage, nodes), expected, "case: {name}");
+            assert_eq!(num_feasible_nodes_to_find(percentage, nodes), expected, "case: {name}");
         }
     }
 }

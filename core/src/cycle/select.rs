@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_even_and_repeat_with_the_seed() {
+    fn draws_are_uniform_and_repeat_with_the_seed() {
         let mut counts = [0usize; 5];
         let mut draws = Draws::new(7);
         for _ in 0..50_000 {

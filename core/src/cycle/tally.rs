@@ -6,11 +6,11 @@
 //! Upstream: metric `plugin_evaluation_total`.
 //! Differs: upstream counts a Filter or Score plugin once for every node it is asked about. Here most
 //! verdicts are known beforehand and nodes are asked about by the batch; what is counted is the attempt,
-//! as the metric's help has it (`plugins_are_counted_once_an_attempt`).
+//! as the metric's help has it (`plugin_evaluations_are_counted_once_an_attempt`).
 
 use std::collections::BTreeMap;
 
-use crate::cycle::plan::{Plan, Scope};
+use crate::cycle::plan::{FilterScope, Plan};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::Code;
@@ -65,7 +65,7 @@ fn plugins_of(plan: &Plan, profile: &Profile) -> Vec<(&'static str, ExtensionPoi
     let named = |point| move |plugin: PluginIndex| (profile.name(plugin), point);
     let asked = profile.pre_filters().iter().copied().filter(|at| !plan.skipped_filters.contains(at));
     let mut plugins: Vec<_> = asked.map(named(ExtensionPoint::PreFilter)).collect();
-    if let Scope::Rejected { plugin: Some(rejector), code: Code::UnschedulableAndUnresolvable, .. } =
+    if let FilterScope::Rejected { plugin: Some(rejector), code: Code::UnschedulableAndUnresolvable, .. } =
         &plan.scope
         && let Some(last) = plugins.iter().position(|(name, _)| name == rejector)
     {
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn plugins_are_counted_once_an_attempt() {
+    fn plugin_evaluations_are_counted_once_an_attempt() {
         let mut world = World::default();
         let profile = default_profile(&mut world.vocabulary);
         let mut engine = Engine::new(EngineSettings::default());
         let class = world.compile(&Arc::new(PodInput::default()));
         let decide = |world: &mut World, engine: &mut Engine| {
             world.settle();
-            engine.decide(world, &profile, class, &mut NoProbe)
+            engine.schedule_pod(world, &profile, class, &mut NoProbe)
         };
         world.upsert_node(&node("n1"));
         (0..3).for_each(|_| drop(decide(&mut world, &mut engine)));

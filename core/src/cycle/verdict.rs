@@ -42,12 +42,12 @@ impl Reserved {
     /// Looks for them.
     pub(crate) fn find(&mut self, world: &World, pending: Pending) {
         self.is_any = false;
-        if world.nominations().is_empty() {
+        if world.nominator().is_empty() {
             return;
         }
         let priority = world.class(pending.class).priority;
         self.rows.reset(world.nodes().node_count());
-        for (node, nominations) in world.nominations().nodes() {
+        for (node, nominations) in world.nominator().nodes() {
             if let Some(row) = world.nodes().row_of(node)
                 && nominations.iter().any(|it| it.holds_against(priority, pending.pod))
             {
@@ -141,8 +141,8 @@ impl<'a> Question<'a> {
         let priority = world.class(self.pending.class).priority;
         let node = world.nodes().columns().id[row];
         let mark = world.supposed();
-        for at in 0..world.nominations().on(node).len() {
-            let nomination = world.nominations().on(node)[at];
+        for at in 0..world.nominator().nominated_pods_for_node(node).len() {
+            let nomination = world.nominator().nominated_pods_for_node(node)[at];
             if nomination.holds_against(priority, self.pending.pod) {
                 world.suppose(row, nomination.class, 1);
             }

@@ -1,11 +1,11 @@
 //! Random clusters are worth their name.
 
 use super::*;
-use crate::naive::preemption::{PreemptionArgs, preempt};
-use crate::naive::schedule::{Decision, Pick, schedule, schedule_pod};
+use crate::naive::preemption::{NaivePreemptionArgs, preempt};
+use crate::naive::schedule::{NaiveDecision, Pick, schedule, schedule_pod};
 use std::collections::BTreeSet;
 
-fn decide(rng: &mut Rng) -> (NaiveCluster, PodInput, Decision) {
+fn decide(rng: &mut Rng) -> (NaiveCluster, PodInput, NaiveDecision) {
     let (cluster, pod) = (cluster(rng, 0..=12), pod(rng));
     let profile = profile(rng);
     let (start, draw) = (rng.range(0..=11), rng.next_u64());
@@ -24,8 +24,8 @@ fn same_seed_same_cluster() {
 }
 
 #[test]
-fn decisions_hold_together() {
-    for_each_seed("decisions_hold_together", 2000, |rng| {
+fn random_decisions_are_consistent() {
+    for_each_seed("random_decisions_are_consistent", 2000, |rng| {
         let (cluster, _, decision) = decide(rng);
         let feasible: BTreeSet<&String> = decision.feasible.iter().collect();
         assert_eq!(feasible.len(), decision.feasible.len());
@@ -44,7 +44,7 @@ fn decisions_hold_together() {
 
 /// The generator is worth its name only if every plugin rejects, skips and tells nodes apart.
 #[test]
-fn every_outcome_occurs() {
+fn random_clusters_cover_every_outcome() {
     #[rustfmt::skip]
     let expected = [
         "\"\" rejects all", "\"NodeAffinity\" rejects all",
@@ -111,9 +111,9 @@ fn every_outcome_occurs() {
 }
 
 #[test]
-fn preemptions_hold_together() {
+fn random_preemptions_are_consistent() {
     let seen = std::cell::RefCell::new(BTreeSet::new());
-    for_each_seed("preemptions_hold_together", 1000, |rng| {
+    for_each_seed("random_preemptions_are_consistent", 1000, |rng| {
         rng.favor(&[
             Feature::OvercommittedNodes,
             Feature::PodLabels,
@@ -126,7 +126,7 @@ fn preemptions_hold_together() {
         if rng.chance(50) {
             pod.meta.nominated_node_name = Some(node_name(rng));
         }
-        let profile = Profile { percentage_of_nodes_to_score: 100, ..Profile::default() };
+        let profile = NaiveProfile { percentage_of_nodes_to_score: 100, ..NaiveProfile::default() };
         let decision = schedule_pod(&profile, &cluster, &pod, 0, Pick::First);
         if decision.via_nominated {
             seen.borrow_mut().insert("nominated node taken");
@@ -134,7 +134,7 @@ fn preemptions_hold_together() {
         if decision.chosen.is_some() {
             return;
         }
-        let args = PreemptionArgs { candidates_min_percent: 100, candidates_min: 0 };
+        let args = NaivePreemptionArgs { candidates_min_percent: 100, candidates_min: 0 };
         let found = preempt(&profile, &args, &cluster, &pod, &decision, 0);
         if found.ineligible.is_some() {
             seen.borrow_mut().insert("not eligible");
@@ -163,7 +163,7 @@ fn preemptions_hold_together() {
 }
 
 #[test]
-fn a_failing_seed_says_how_to_replay_it() {
+fn failing_seed_prints_its_replay_command() {
     if std::env::var(SEED_VARIABLE).is_ok() {
         return;
     }

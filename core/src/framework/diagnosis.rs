@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_before_filtering_stands_alone() {
+    fn pre_filter_rejection_is_the_whole_message() {
         let diagnosis =
             Diagnosis { node_count: 2, pre_filter: Some(Reason::Text("no way")), ..Diagnosis::default() };
         assert_eq!(diagnosis.message(&Vocabulary::default()), "0/2 nodes are available: no way.");
     }
 
     #[test]
-    fn an_empty_cluster_says_so() {
+    fn empty_cluster_has_its_own_message() {
         assert_eq!(
             Diagnosis::default().message(&Vocabulary::default()),
             "no nodes available to schedule pods"

@@ -14,19 +14,20 @@ use crate::resources::Amounts;
 use crate::storage::StorageNews;
 use crate::world::World;
 
-pub use crate::framework::points::{Action, ClusterEvent, EventResource};
+pub use crate::framework::points::{ActionType, ClusterEvent, EventResource};
 
 /// Every waiting pod is tried again, whoever rejected it.
-pub const WILDCARD: ClusterEvent = ClusterEvent { resource: EventResource::WildCard, action: Action::ALL };
+pub const WILDCARD: ClusterEvent =
+    ClusterEvent { resource: EventResource::WildCard, action: ActionType::ALL };
 /// A pod came that is on no node yet.
 pub const UNSCHEDULED_POD_ADD: ClusterEvent =
-    ClusterEvent { resource: EventResource::UnscheduledPod, action: Action::ADD };
+    ClusterEvent { resource: EventResource::UnscheduledPod, action: ActionType::ADD };
 /// A pod came to a node.
 pub const ASSIGNED_POD_ADD: ClusterEvent =
-    ClusterEvent { resource: EventResource::AssignedPod, action: Action::ADD };
+    ClusterEvent { resource: EventResource::AssignedPod, action: ActionType::ADD };
 /// A pod left its node, or gave up a place that was held for it.
 pub const ASSIGNED_POD_DELETE: ClusterEvent =
-    ClusterEvent { resource: EventResource::AssignedPod, action: Action::DELETE };
+    ClusterEvent { resource: EventResource::AssignedPod, action: ActionType::DELETE };
 
 /// Kinds of objects.
 pub const RESOURCE_COUNT: usize = EventResource::WildCard as usize + 1;
@@ -54,7 +55,7 @@ pub const RESOURCES: [EventResource; RESOURCE_COUNT] = [
     EventResource::WildCard,
 ];
 
-const UPDATE_INDEX: usize = Action::ALL.0.trailing_ones() as usize;
+const UPDATE_INDEX: usize = ActionType::ALL.0.trailing_ones() as usize;
 /// Incoming actions: each single one, and the general update of a change that has no name.
 pub const ACTION_COUNT: usize = UPDATE_INDEX + 1;
 
@@ -64,8 +65,8 @@ pub const ACTION_COUNT: usize = UPDATE_INDEX + 1;
 ///
 /// When it is neither one kind nor the general update.
 #[must_use]
-pub fn action_index(action: Action) -> usize {
-    if action == Action::UPDATE {
+pub fn action_index(action: ActionType) -> usize {
+    if action == ActionType::UPDATE {
         return UPDATE_INDEX;
     }
     assert_eq!(action.0.count_ones(), 1, "an incoming event has one kind of change: {action:?}");
@@ -73,8 +74,8 @@ pub fn action_index(action: Action) -> usize {
 }
 
 /// All actions that an incoming event may have, in the order of their numbers.
-pub fn incoming_actions() -> impl Iterator<Item = Action> {
-    (0..UPDATE_INDEX).map(|bit| Action(1 << bit)).chain([Action::UPDATE])
+pub fn incoming_actions() -> impl Iterator<Item = ActionType> {
+    (0..UPDATE_INDEX).map(|bit| ActionType(1 << bit)).chain([ActionType::UPDATE])
 }
 
 /// A pod as hints see it.
@@ -207,7 +208,7 @@ impl Event {
 
     /// An event about a node.
     #[must_use]
-    pub fn node(action: Action, old: Option<Arc<NodeState>>, new: Option<Arc<NodeState>>) -> Event {
+    pub fn node(action: ActionType, old: Option<Arc<NodeState>>, new: Option<Arc<NodeState>>) -> Event {
         let what = ClusterEvent { resource: EventResource::Node, action };
         Event { what, object: EventObject::Node(Diff { old, new }) }
     }
@@ -268,25 +269,25 @@ impl Event {
 
     /// The object as plugins are shown it; `None` when it is not known.
     #[must_use]
-    pub fn change<'a>(&'a self, world: &'a World) -> Option<points::Change<'a>> {
+    pub fn change<'a>(&'a self, world: &'a World) -> Option<points::ObjectChange<'a>> {
         match &self.object {
             EventObject::Unknown => None,
             EventObject::Pod(diff) => {
                 let pod = diff.new.or(diff.old)?;
                 let class = |pod: Option<PodFacts>| pod.map(|pod| world.class(pod.class));
                 let (uid, node) = (pod.uid, pod.node.or(pod.nominated));
-                Some(points::Change::Pod { uid, node, old: class(diff.old), new: class(diff.new) })
+                Some(points::ObjectChange::Pod { uid, node, old: class(diff.old), new: class(diff.new) })
             }
             EventObject::Node(diff) => {
                 let input = |node: &'a Option<Arc<NodeState>>| match node {
                     None => Some(None),
                     Some(node) => node.input.as_deref().map(Some),
                 };
-                Some(points::Change::Node { old: input(&diff.old)?, new: input(&diff.new)? })
+                Some(points::ObjectChange::Node { old: input(&diff.old)?, new: input(&diff.new)? })
             }
             EventObject::Named { namespace, name, .. } => {
                 let text = |symbol| world.vocabulary.symbols.text(symbol);
-                Some(points::Change::Object { namespace: text(*namespace), name: text(*name) })
+                Some(points::ObjectChange::Object { namespace: text(*namespace), name: text(*name) })
             }
         }
     }
@@ -306,11 +307,11 @@ mod tests {
     }
 
     #[test]
-    fn a_general_update_is_covered_by_all_updates_only() {
+    fn unnamed_update_is_covered_by_update_all_only() {
         let on_node = |action| ClusterEvent { resource: EventResource::Node, action };
-        let general = on_node(Action::UPDATE);
-        assert!(on_node(Action::UPDATE).covers(general));
-        assert!(!on_node(Action::UPDATE_NODE_LABEL).covers(general));
+        let general = on_node(ActionType::UPDATE);
+        assert!(on_node(ActionType::UPDATE).covers(general));
+        assert!(!on_node(ActionType::UPDATE_NODE_LABEL).covers(general));
         assert!(WILDCARD.covers(general));
     }
 }

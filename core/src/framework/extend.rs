@@ -185,7 +185,7 @@ pub fn in_order(mut extenders: Extenders) -> Extenders {
 pub(crate) type NodeWords = FxHashMap<String, (Code, Arc<str>)>;
 
 /// Asks the extenders that filter, each about what is left of `rows`.
-pub(crate) fn filter_rows(
+pub(crate) fn find_nodes_that_pass_extenders(
     extenders: &[Arc<dyn Extender>],
     world: &World,
     (uid, pod): (PodUid, &PodInput),
@@ -283,7 +283,7 @@ pub(crate) fn add_scores(
 }
 
 /// Lets the extenders change a choice of victims. What they return must exist.
-pub fn agree_on_victims(
+pub fn call_extenders(
     extenders: &[Arc<dyn Extender>],
     world: &World,
     (uid, pod): (PodUid, &PodInput),
@@ -346,7 +346,7 @@ fn is_on(world: &World, pod: PodUid, node: NodeId) -> bool {
 }
 
 /// The extender that binds such pods, first in order.
-pub fn binders<'a>(
+pub fn extenders_binding<'a>(
     extenders: &'a [Arc<dyn Extender>],
     pod: &'a PodInput,
 ) -> impl Iterator<Item = &'a Arc<dyn Extender>> {

@@ -116,13 +116,13 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 /// Decides whether a pod may enter the active queue.
 pub trait PreEnqueuePlugin {
     /// `None` lets the pod pass.
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<HeldBack>;
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<PreEnqueueResult>;
 }
 
 /// A PreEnqueue plugin's no: a status for the scheduler, and a message for the pod's owner.
 /// Upstream: KEP-5501 `PreEnqueueResult` beside the `Status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldBack {
+pub struct PreEnqueueResult {
     /// Why the pod waits.
     pub reason: String,
     /// What the pod's status is to say meanwhile. Without one, or with an empty one, the status
@@ -130,17 +130,17 @@ pub struct HeldBack {
     pub message: Option<Arc<str>>,
 }
 
-impl HeldBack {
+impl PreEnqueueResult {
     /// The pod waits, and its status says nothing of it: the wait is short, or somebody else tells.
     #[must_use]
-    pub fn silently(reason: String) -> HeldBack {
-        HeldBack { reason, message: None }
+    pub fn rejected_without_message(reason: String) -> PreEnqueueResult {
+        PreEnqueueResult { reason, message: None }
     }
 
     /// The pod waits, and its status says why.
     #[must_use]
-    pub fn telling(message: &str) -> HeldBack {
-        HeldBack { reason: message.to_owned(), message: Some(message.into()) }
+    pub fn rejected_with_message(message: &str) -> PreEnqueueResult {
+        PreEnqueueResult { reason: message.to_owned(), message: Some(message.into()) }
     }
 }
 

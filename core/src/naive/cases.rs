@@ -6,8 +6,8 @@
 //! the empty text is the empty selector.
 
 use super::plugin_twin::Asked;
-use super::schedule::{FilterState, Profile, ScoreState, pre_filter, score_nodes};
-use super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter};
+use super::schedule::{FilterState, NaiveProfile, NaiveScoreState, pre_filter, score_nodes};
+use super::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaivePreFilter};
 use crate::framework::args::PluginArgs;
 use crate::input::{
     ContainerInput, LabelSelectorInput, Labels, NodeInput, PodAffinityTermInput, PodInput, RequirementInput,
@@ -19,7 +19,7 @@ use crate::quantity::Quantity;
 
 /// One question to one plugin.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct PluginCase {
     /// What it is about.
     pub name: &'static str,
     /// Nodes, pods on them, and objects.
@@ -27,7 +27,7 @@ pub struct Case {
     /// The pod to schedule.
     pub pod: PodInput,
     /// Arguments of the plugins.
-    pub profile: Profile,
+    pub profile: NaiveProfile,
     /// Nodes to score; empty means all.
     pub feasible: Vec<&'static str>,
     /// The answer.
@@ -42,20 +42,20 @@ pub enum Expected {
     /// PreFilter rejects the pod on all nodes.
     RejectAll,
     /// For each node in list order, the reason it is rejected for and whether evictions might help.
-    Verdicts(Vec<Option<(Code, String)>>),
+    Verdicts(Vec<Option<(NaiveCode, String)>>),
     /// Normalised scores of the nodes to score, in list order.
     Scores(Vec<i64>),
 }
 
-impl Case {
+impl PluginCase {
     /// A case about `pod` on nodes without pods.
     #[must_use]
-    pub fn new(name: &'static str, nodes: &[NodeInput], pod: PodInput) -> Case {
-        Case {
+    pub fn new(name: &'static str, nodes: &[NodeInput], pod: PodInput) -> PluginCase {
+        PluginCase {
             name,
             cluster: NaiveCluster::new(nodes.to_vec()),
             pod,
-            profile: Profile::default(),
+            profile: NaiveProfile::default(),
             feasible: Vec::new(),
             expected: Expected::Skip,
         }
@@ -63,7 +63,7 @@ impl Case {
 
     /// With these pods, each as (node, pod).
     #[must_use]
-    pub fn with(mut self, pods: &[(&str, PodInput)]) -> Case {
+    pub fn with(mut self, pods: &[(&str, PodInput)]) -> PluginCase {
         for (at, (node, pod)) in pods.iter().enumerate() {
             let mut pod = NaivePod::from(pod.clone());
             pod.meta.name = format!("p{at}");
@@ -74,53 +74,53 @@ impl Case {
 
     /// With other things in the cluster.
     #[must_use]
-    pub fn having(mut self, change: impl FnOnce(&mut NaiveCluster)) -> Case {
+    pub fn having(mut self, change: impl FnOnce(&mut NaiveCluster)) -> PluginCase {
         change(&mut self.cluster);
         self
     }
 
     /// With these arguments of a plugin.
     #[must_use]
-    pub fn with_args(mut self, plugin: &'static str, args: PluginArgs) -> Case {
+    pub fn with_args(mut self, plugin: &'static str, args: PluginArgs) -> PluginCase {
         self.profile.args.insert(plugin, args);
         self
     }
 
     /// Where only these nodes are scored.
     #[must_use]
-    pub fn only(mut self, feasible: &[&'static str]) -> Case {
+    pub fn only(mut self, feasible: &[&'static str]) -> PluginCase {
         self.feasible = feasible.to_vec();
         self
     }
 
     /// Every node is fine.
     #[must_use]
-    pub fn all_fit(self) -> Case {
+    pub fn all_fit(self) -> PluginCase {
         let verdicts = vec![None; self.cluster.nodes.len()];
-        Case { expected: Expected::Verdicts(verdicts), ..self }
+        PluginCase { expected: Expected::Verdicts(verdicts), ..self }
     }
 
     /// Nodes other than these are fine; these are rejected, each as (node, code, reason).
     #[must_use]
-    pub fn rejects(self, rejected: &[(&str, Code, &str)]) -> Case {
+    pub fn rejects(self, rejected: &[(&str, NaiveCode, &str)]) -> PluginCase {
         let verdict = |node: &NaiveNode| {
             let found = rejected.iter().find(|(name, ..)| *name == node.input.name);
             found.map(|&(_, code, reason)| (code, reason.to_owned()))
         };
         let verdicts = self.cluster.nodes.iter().map(verdict).collect();
-        Case { expected: Expected::Verdicts(verdicts), ..self }
+        PluginCase { expected: Expected::Verdicts(verdicts), ..self }
     }
 
     /// The nodes to score get these scores.
     #[must_use]
-    pub fn scores(self, scores: &[i64]) -> Case {
-        Case { expected: Expected::Scores(scores.to_vec()), ..self }
+    pub fn scores(self, scores: &[i64]) -> PluginCase {
+        PluginCase { expected: Expected::Scores(scores.to_vec()), ..self }
     }
 
     /// The pod is rejected on all nodes at once.
     #[must_use]
-    pub fn rejects_all(self) -> Case {
-        Case { expected: Expected::RejectAll, ..self }
+    pub fn rejects_all(self) -> PluginCase {
+        PluginCase { expected: Expected::RejectAll, ..self }
     }
 
     /// The nodes to score.
@@ -137,9 +137,9 @@ impl Case {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cases {
     /// Of Filter, if it filters.
-    pub(crate) filter: Option<fn() -> Vec<Case>>,
+    pub(crate) filter: Option<fn() -> Vec<PluginCase>>,
     /// Of Score, if it scores.
-    pub(crate) score: Option<fn() -> Vec<Case>>,
+    pub(crate) score: Option<fn() -> Vec<PluginCase>>,
     /// Of the events it registers for; none of a plugin that never rejects.
     pub(crate) hints: fn() -> Vec<HintCase>,
 }
@@ -150,12 +150,12 @@ impl Cases {
     pub(crate) const NONE: Cases = Cases { filter: None, score: None, hints: Vec::new };
 
     /// The cases of Filter.
-    pub(crate) fn filter(&self) -> Vec<Case> {
+    pub(crate) fn filter(&self) -> Vec<PluginCase> {
         self.filter.map_or_else(Vec::new, |cases| cases())
     }
 
     /// The cases of Score.
-    pub(crate) fn score(&self) -> Vec<Case> {
+    pub(crate) fn score(&self) -> Vec<PluginCase> {
         self.score.map_or_else(Vec::new, |cases| cases())
     }
 }
@@ -165,7 +165,7 @@ impl Cases {
 /// # Panics
 ///
 /// When answers are not the expected ones, with the names of all those cases.
-pub fn check(plugin: &str, cases: Vec<Case>, answer: impl Fn(&Case) -> Expected) {
+pub fn check(plugin: &str, cases: Vec<PluginCase>, answer: impl Fn(&PluginCase) -> Expected) {
     let wrong: Vec<String> = cases
         .iter()
         .map(|case| (case, answer(case)))
@@ -177,15 +177,15 @@ pub fn check(plugin: &str, cases: Vec<Case>, answer: impl Fn(&Case) -> Expected)
 
 /// How the plain twin of a plugin filters.
 #[must_use]
-pub fn naive_filter(plugin: &'static str, case: &Case) -> Expected {
-    let Case { cluster, pod, profile, .. } = case;
+pub fn naive_filter(plugin: &'static str, case: &PluginCase) -> Expected {
+    let PluginCase { cluster, pod, profile, .. } = case;
     let asked = Asked { profile, cluster, pod };
     match pre_filter(plugin, asked) {
-        PreFilter::Skip => return Expected::Skip,
-        PreFilter::Reject(_) => return Expected::RejectAll,
-        PreFilter::AllNodes | PreFilter::Nodes(_) => {}
+        NaivePreFilter::Skip => return Expected::Skip,
+        NaivePreFilter::Reject(_) => return Expected::RejectAll,
+        NaivePreFilter::AllNodes | NaivePreFilter::Nodes(_) => {}
     }
-    let only = Profile { filter_plugins: vec![plugin], ..profile.clone() };
+    let only = NaiveProfile { filter_plugins: vec![plugin], ..profile.clone() };
     let state = FilterState::new(&only, cluster, pod);
     let verdict = |node: &NaiveNode| {
         let verdict = super::schedule::filter(plugin, asked, &state, node)?;
@@ -200,10 +200,10 @@ pub fn naive_filter(plugin: &'static str, case: &Case) -> Expected {
 ///
 /// When scoring fails.
 #[must_use]
-pub fn naive_scores(plugin: &'static str, case: &Case) -> Expected {
-    let profile = Profile { score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
+pub fn naive_scores(plugin: &'static str, case: &PluginCase) -> Expected {
+    let profile = NaiveProfile { score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
     let nodes = case.to_score();
-    let state = ScoreState::new(&profile, &case.cluster, &case.pod, &nodes);
+    let state = NaiveScoreState::new(&profile, &case.cluster, &case.pod, &nodes);
     if !state.skipped().is_empty() {
         return Expected::Skip;
     }
@@ -368,14 +368,14 @@ mod tests {
     use crate::plugins::IN_TREE;
 
     #[test]
-    fn twins_filter_as_the_cases_say() {
+    fn naive_twins_filter_every_case() {
         for plugin in IN_TREE {
             check(plugin.name, plugin.cases.filter(), |case| naive_filter(plugin.name, case));
         }
     }
 
     #[test]
-    fn twins_score_as_the_cases_say() {
+    fn naive_twins_score_every_case() {
         for plugin in IN_TREE {
             check(plugin.name, plugin.cases.score(), |case| naive_scores(plugin.name, case));
         }

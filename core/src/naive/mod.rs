@@ -12,7 +12,7 @@ pub mod bench;
 pub mod cases;
 pub mod names;
 pub mod node_tree;
-pub mod nominated;
+pub mod nominated_pods;
 pub mod plugin_twin;
 pub mod preemption;
 pub mod queue;
@@ -29,7 +29,7 @@ use std::ops::Deref;
 use crate::input::{
     DisruptionBudgetInput, HostPortInput, Labels, NodeInput, PodInput, PodMeta, ServiceInput, WorkloadInput,
 };
-use crate::plugins::image_locality::naive::ImageStates;
+use crate::plugins::image_locality::naive::NaiveImageStates;
 use crate::plugins::node_ports::naive as node_ports;
 use storage::NaiveStorage;
 
@@ -102,7 +102,7 @@ pub struct NaiveCluster {
     /// The nodes in list order.
     pub nodes: Vec<NaiveNode>,
     /// Size and spread of every image name.
-    pub images: ImageStates,
+    pub images: NaiveImageStates,
     /// Labels of the namespaces by name.
     pub namespaces: BTreeMap<String, Labels>,
     /// All services.
@@ -185,7 +185,7 @@ impl NaiveCluster {
 
 /// How a node was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Code {
+pub enum NaiveCode {
     /// Evicting pods might help.
     Unschedulable,
     /// Evicting pods cannot help.
@@ -194,24 +194,24 @@ pub enum Code {
 
 /// A plugin's rejection of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct NaiveVerdict {
     /// Who rejected; empty when no single plugin did.
     pub plugin: &'static str,
     /// Whether evictions might help.
-    pub code: Code,
+    pub code: NaiveCode,
     /// Why, in upstream's words and in the order they were found.
     pub reasons: Vec<String>,
 }
 
-impl Verdict {
-    pub(crate) fn new(plugin: &'static str, code: Code, reason: impl Into<String>) -> Verdict {
-        Verdict { plugin, code, reasons: vec![reason.into()] }
+impl NaiveVerdict {
+    pub(crate) fn new(plugin: &'static str, code: NaiveCode, reason: impl Into<String>) -> NaiveVerdict {
+        NaiveVerdict { plugin, code, reasons: vec![reason.into()] }
     }
 }
 
 /// What a plugin's PreFilter says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PreFilter {
+pub enum NaivePreFilter {
     /// Filter every node.
     AllNodes,
     /// Filter only the nodes of these names; the others are out.
@@ -219,7 +219,7 @@ pub enum PreFilter {
     /// The plugin's Filter has nothing to say about this pod.
     Skip,
     /// No node will do.
-    Reject(Verdict),
+    Reject(NaiveVerdict),
 }
 
 /// Scales scores so that the highest becomes 100.
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn cluster_keeps_nodes_in_the_order_it_is_told() {
+    fn cluster_keeps_nodes_in_the_order_given() {
         let mut cluster = NaiveCluster::new([node("a", &[]), node("b", &[]), node("c", &[])]);
         cluster.add_pod("b", PodInput::default());
         cluster.update_node(node("b", &[("cpu", "1")]));

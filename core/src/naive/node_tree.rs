@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_comes_back_is_last() {
+    fn readded_zone_is_last() {
         let mut tree = tree(&["a1", "b1", "b2"]);
         tree.remove_node(&in_zone("a1"));
         tree.add_node(&in_zone("c1"));

@@ -5,8 +5,8 @@ use std::any::Any;
 use std::fmt;
 
 use super::bench::BenchPod;
-use super::schedule::Profile;
-use super::{NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
+use super::schedule::NaiveProfile;
+use super::{NaiveCluster, NaiveNode, NaivePod, NaivePreFilter, NaiveVerdict};
 use crate::fake::Rng;
 use crate::framework::args::PluginArgs;
 use crate::input::{NodeInput, PodInput};
@@ -28,11 +28,11 @@ pub struct PluginTwin {
 #[derive(Clone, Copy, Debug)]
 pub struct FilterTwin {
     /// What PreFilter answers.
-    pub pre_filter: fn(Asked<'_>) -> PreFilter,
+    pub pre_filter: fn(Asked<'_>) -> NaivePreFilter,
     /// What PreFilter counts over the cluster for Filter, and AddPod and RemovePod keep up to date.
-    pub count: fn(Asked<'_>) -> Counted,
+    pub count: fn(Asked<'_>) -> NaiveCounted,
     /// Why a node is rejected, if it is.
-    pub filter: fn(Asked<'_>, &Counted, &NaiveNode) -> Option<Verdict>,
+    pub filter: fn(Asked<'_>, &NaiveCounted, &NaiveNode) -> Option<NaiveVerdict>,
     /// The pods that Filter is measured with.
     pub benches: fn() -> Vec<BenchPod>,
 }
@@ -41,11 +41,11 @@ pub struct FilterTwin {
 #[derive(Clone, Copy, Debug)]
 pub struct ScoreTwin {
     /// What PreScore finds for these feasible nodes.
-    pub pre_score: fn(Asked<'_>, &[&NaiveNode]) -> PreScore,
+    pub pre_score: fn(Asked<'_>, &[&NaiveNode]) -> NaivePreScore,
     /// The raw score of a node.
-    pub score: fn(Asked<'_>, &PreScore, &NaiveNode) -> i64,
+    pub score: fn(Asked<'_>, &NaivePreScore, &NaiveNode) -> i64,
     /// The scores of the feasible nodes of these names on one scale.
-    pub normalize: fn(&PreScore, &[&str], &[i64]) -> Vec<i64>,
+    pub normalize: fn(&NaivePreScore, &[&str], &[i64]) -> Vec<i64>,
     /// The pods that Score is measured with.
     pub benches: fn() -> Vec<BenchPod>,
 }
@@ -54,7 +54,7 @@ pub struct ScoreTwin {
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// How.
-    pub profile: &'a Profile,
+    pub profile: &'a NaiveProfile,
     /// Where.
     pub cluster: &'a NaiveCluster,
     /// What.
@@ -71,7 +71,7 @@ impl<'a> Asked<'a> {
 
 /// Counts that follow pods which are thought to be on a node, or not to be there.
 /// Upstream: `PreFilterExtensions`.
-pub trait PodCounts: Any + fmt::Debug {
+pub trait NaivePodCounts: Any + fmt::Debug {
     /// Counts a pod that is added to a node, for the pod that is to be scheduled.
     fn add_pod(&mut self, pod: &PodInput, added: &NaivePod, node: &NodeInput);
 
@@ -79,29 +79,29 @@ pub trait PodCounts: Any + fmt::Debug {
     fn remove_pod(&mut self, pod: &PodInput, removed: &NaivePod, node: &NodeInput);
 
     /// The same counts again.
-    fn boxed(&self) -> Box<dyn PodCounts>;
+    fn boxed(&self) -> Box<dyn NaivePodCounts>;
 }
 
 /// What PreFilter counted, if anything.
 #[derive(Debug)]
-pub struct Counted(Option<Box<dyn PodCounts>>);
+pub struct NaiveCounted(Option<Box<dyn NaivePodCounts>>);
 
-impl Counted {
+impl NaiveCounted {
     /// Filter needs no counts.
     #[must_use]
-    pub fn nothing() -> Counted {
-        Counted(None)
+    pub fn nothing() -> NaiveCounted {
+        NaiveCounted(None)
     }
 
     /// These counts, or none when Filter is skipped.
     #[must_use]
-    pub fn of<T: PodCounts>(counts: Option<T>) -> Counted {
-        Counted(counts.map(|counts| Box::new(counts) as Box<dyn PodCounts>))
+    pub fn of<T: NaivePodCounts>(counts: Option<T>) -> NaiveCounted {
+        NaiveCounted(counts.map(|counts| Box::new(counts) as Box<dyn NaivePodCounts>))
     }
 
     /// The counts, of the type they were made with.
     #[must_use]
-    pub fn get<T: PodCounts>(&self) -> Option<&T> {
+    pub fn get<T: NaivePodCounts>(&self) -> Option<&T> {
         let counts: &dyn Any = self.0.as_deref()?;
         counts.downcast_ref()
     }
@@ -121,15 +121,15 @@ impl Counted {
     }
 }
 
-impl Clone for Counted {
-    fn clone(&self) -> Counted {
-        Counted(self.0.as_ref().map(|counts| counts.boxed()))
+impl Clone for NaiveCounted {
+    fn clone(&self) -> NaiveCounted {
+        NaiveCounted(self.0.as_ref().map(|counts| counts.boxed()))
     }
 }
 
 /// What PreScore found.
 #[derive(Debug)]
-pub enum PreScore {
+pub enum NaivePreScore {
     /// Score contributes nothing.
     Skip,
     /// Scoring breaks off.
@@ -138,19 +138,19 @@ pub enum PreScore {
     Run(Option<Box<dyn Any>>),
 }
 
-impl PreScore {
+impl NaivePreScore {
     /// Score runs and needs nothing else.
     #[must_use]
-    pub fn run() -> PreScore {
-        PreScore::Run(None)
+    pub fn run() -> NaivePreScore {
+        NaivePreScore::Run(None)
     }
 
     /// Score runs with this, or is skipped when there is nothing.
     #[must_use]
-    pub fn of<T: Any>(found: Option<T>) -> PreScore {
+    pub fn of<T: Any>(found: Option<T>) -> NaivePreScore {
         match found {
-            Some(found) => PreScore::Run(Some(Box::new(found))),
-            None => PreScore::Skip,
+            Some(found) => NaivePreScore::Run(Some(Box::new(found))),
+            None => NaivePreScore::Skip,
         }
     }
 
@@ -158,7 +158,7 @@ impl PreScore {
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         match self {
-            PreScore::Run(Some(found)) => found.downcast_ref(),
+            NaivePreScore::Run(Some(found)) => found.downcast_ref(),
             _ => None,
         }
     }
@@ -185,25 +185,25 @@ impl Fakes {
 
 /// PreFilter of a plugin that has none: Filter looks at all nodes.
 #[must_use]
-pub fn all_nodes(_: Asked<'_>) -> PreFilter {
-    PreFilter::AllNodes
+pub fn all_nodes(_: Asked<'_>) -> NaivePreFilter {
+    NaivePreFilter::AllNodes
 }
 
 /// Filter needs no counts.
 #[must_use]
-pub fn no_counts(_: Asked<'_>) -> Counted {
-    Counted::nothing()
+pub fn no_counts(_: Asked<'_>) -> NaiveCounted {
+    NaiveCounted::nothing()
 }
 
 /// PreScore of a plugin that has none.
 #[must_use]
-pub fn always_score(_: Asked<'_>, _: &[&NaiveNode]) -> PreScore {
-    PreScore::run()
+pub fn always_score(_: Asked<'_>, _: &[&NaiveNode]) -> NaivePreScore {
+    NaivePreScore::run()
 }
 
 /// NormalizeScore of a plugin that has none.
 #[must_use]
-pub fn as_it_is(_: &PreScore, _: &[&str], raw: &[i64]) -> Vec<i64> {
+pub fn as_it_is(_: &NaivePreScore, _: &[&str], raw: &[i64]) -> Vec<i64> {
     raw.to_vec()
 }
 

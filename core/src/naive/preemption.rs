@@ -10,39 +10,39 @@
 
 use std::cmp::Reverse;
 
-use super::schedule::{Decision, Profile, Search};
+use super::schedule::{NaiveDecision, NaiveProfile, Search};
 use super::selector::Selector;
-use super::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict, nominated};
+use super::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaiveVerdict, nominated_pods};
 use crate::input::{DisruptionBudgetInput, PreemptionPolicy};
 
 pub mod cases;
 
 /// How many candidates to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreemptionArgs {
+pub struct NaivePreemptionArgs {
     /// `minCandidateNodesPercentage`.
     pub candidates_min_percent: usize,
     /// `minCandidateNodesAbsolute`.
     pub candidates_min: usize,
 }
 
-impl Default for PreemptionArgs {
-    fn default() -> PreemptionArgs {
-        PreemptionArgs { candidates_min_percent: 10, candidates_min: 100 }
+impl Default for NaivePreemptionArgs {
+    fn default() -> NaivePreemptionArgs {
+        NaivePreemptionArgs { candidates_min_percent: 10, candidates_min: 100 }
     }
 }
 
 /// What preemption finds out, and would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Preemption {
+pub struct NaivePreemption {
     /// Why the pod may not preempt, and nothing else was looked at.
     pub ineligible: Option<&'static str>,
     /// Nodes that evictions might help, in list order.
     pub potential_nodes: Vec<String>,
     /// Nodes that evictions help, in list order.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<NaiveCandidate>,
     /// Potential nodes that evictions do not help, and why not, in list order.
-    pub failed: Vec<(String, Verdict)>,
+    pub failed: Vec<(String, NaiveVerdict)>,
     /// The best candidates, in list order. Upstream takes any of them; here it is the first.
     pub best: Vec<String>,
     /// Pods that lose their nomination, as `namespace/name`, in order of nomination.
@@ -51,7 +51,7 @@ pub struct Preemption {
 
 /// A node, and who has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct NaiveCandidate {
     /// The node.
     pub node: String,
     /// The victims, most important first.
@@ -66,18 +66,19 @@ pub struct Candidate {
 /// Differs: upstream dry-runs nodes side by side and may find more candidates than it asked for.
 #[must_use]
 pub fn preempt(
-    profile: &Profile,
-    args: &PreemptionArgs,
+    profile: &NaiveProfile,
+    args: &NaivePreemptionArgs,
     cluster: &NaiveCluster,
     pod: &NaivePod,
-    decision: &Decision,
+    decision: &NaiveDecision,
     offset: usize,
-) -> Preemption {
-    let mut found = Preemption { ineligible: why_ineligible(cluster, pod, decision), ..Default::default() };
+) -> NaivePreemption {
+    let mut found =
+        NaivePreemption { ineligible: why_ineligible(cluster, pod, decision), ..Default::default() };
     if found.ineligible.is_some() {
         return found;
     }
-    let is_potential = |node: &&NaiveNode| code_of(decision, &node.input.name) == Code::Unschedulable;
+    let is_potential = |node: &&NaiveNode| code_of(decision, &node.input.name) == NaiveCode::Unschedulable;
     let potential: Vec<&NaiveNode> = cluster.nodes.iter().filter(is_potential).collect();
     found.potential_nodes = potential.iter().map(|node| node.input.name.clone()).collect();
     let search = Search::new(profile, cluster, pod, &decision.pre_filter.skip);
@@ -86,7 +87,7 @@ pub fn preempt(
         let node = potential[(offset + at) % potential.len()];
         match victims_on(&search, node) {
             Ok(candidate) => {
-                let is_alike = |it: &&Candidate| (it.violations == 0) == (candidate.violations == 0);
+                let is_alike = |it: &&NaiveCandidate| (it.violations == 0) == (candidate.violations == 0);
                 if found.candidates.iter().filter(is_alike).count() < wanted {
                     found.candidates.push(candidate);
                 }
@@ -108,18 +109,18 @@ pub fn preempt(
 
 /// How many candidates are enough.
 #[must_use]
-pub fn candidates_to_find(args: &PreemptionArgs, potential_count: usize) -> usize {
+pub fn candidates_to_find(args: &NaivePreemptionArgs, potential_count: usize) -> usize {
     let share = potential_count * args.candidates_min_percent / 100;
     share.max(args.candidates_min).min(potential_count)
 }
 
 /// A pod waits while victims of an earlier preemption are on their way out.
-fn why_ineligible(cluster: &NaiveCluster, pod: &NaivePod, decision: &Decision) -> Option<&'static str> {
+fn why_ineligible(cluster: &NaiveCluster, pod: &NaivePod, decision: &NaiveDecision) -> Option<&'static str> {
     if pod.preemption == PreemptionPolicy::Never {
         return Some("not eligible due to preemptionPolicy=Never.");
     }
     let nominated = pod.meta.nominated_node_name.as_ref()?;
-    if code_of(decision, nominated) == Code::UnschedulableAndUnresolvable {
+    if code_of(decision, nominated) == NaiveCode::UnschedulableAndUnresolvable {
         return None;
     }
     let node = cluster.nodes.iter().find(|node| node.input.name == *nominated)?;
@@ -131,26 +132,26 @@ fn why_ineligible(cluster: &NaiveCluster, pod: &NaivePod, decision: &Decision) -
 
 /// Why a node is not feasible. Nodes that were not filtered cannot be helped, unless PreFilter
 /// rejected them all.
-fn code_of(decision: &Decision, node: &str) -> Code {
+fn code_of(decision: &NaiveDecision, node: &str) -> NaiveCode {
     let verdict = decision.rejected.get(node).or(decision.pre_filter.rejected.as_ref());
-    verdict.map_or(Code::UnschedulableAndUnresolvable, |verdict| verdict.code)
+    verdict.map_or(NaiveCode::UnschedulableAndUnresolvable, |verdict| verdict.code)
 }
 
 /// Who has to go from a node. Pods come back in order of importance, those that a budget protects
 /// before the others; each stays if the pod still fits.
-fn victims_on(search: &Search<'_>, node: &NaiveNode) -> Result<Candidate, Verdict> {
+fn victims_on(search: &Search<'_>, node: &NaiveNode) -> Result<NaiveCandidate, NaiveVerdict> {
     let (mut state, mut node) = (search.state.clone(), node.clone());
     let pod = search.pod;
     let mut all: Vec<NaivePod> =
         node.pods.iter().filter(|other| other.priority < pod.priority).cloned().collect();
     if all.is_empty() {
         let reason = "No preemption victims found for incoming pod";
-        return Err(Verdict::new("", Code::UnschedulableAndUnresolvable, reason));
+        return Err(NaiveVerdict::new("", NaiveCode::UnschedulableAndUnresolvable, reason));
     }
     for other in &all {
         state.remove_pod(pod, &mut node, other);
     }
-    if let Some(verdict) = nominated::rejection(search, &state, &node) {
+    if let Some(verdict) = nominated_pods::rejection(search, &state, &node) {
         return Err(verdict);
     }
     all.sort_by_key(importance);
@@ -159,7 +160,7 @@ fn victims_on(search: &Search<'_>, node: &NaiveNode) -> Result<Candidate, Verdic
     let mut violations = 0;
     for (at, other) in protected.iter().chain(&others).enumerate() {
         state.add_pod(pod, &mut node, other);
-        if nominated::rejection(search, &state, &node).is_some() {
+        if nominated_pods::rejection(search, &state, &node).is_some() {
             state.remove_pod(pod, &mut node, other);
             victims.push(other.clone());
             violations += usize::from(at < protected.len());
@@ -168,10 +169,10 @@ fn victims_on(search: &Search<'_>, node: &NaiveNode) -> Result<Candidate, Verdic
     if victims.is_empty() {
         // Then the pod fits as things are, and Filter was wrong to reject the node.
         let reason = format!("expected at least one victim pod on node \"{}\"", node.input.name);
-        return Err(Verdict::new("", Code::Unschedulable, reason));
+        return Err(NaiveVerdict::new("", NaiveCode::Unschedulable, reason));
     }
     victims.sort_by_key(importance);
-    Ok(Candidate { node: node.input.name, victims, violations })
+    Ok(NaiveCandidate { node: node.input.name, victims, violations })
 }
 
 /// Higher priority first, then who started earlier. A pod that has not started is the youngest.
@@ -215,8 +216,8 @@ fn covers(budget: &DisruptionBudgetInput, pod: &NaivePod) -> bool {
 }
 
 /// The candidates that are best by all criteria, each asked only of those equal by the ones before.
-fn best(candidates: &[Candidate]) -> Vec<String> {
-    let score = |candidate: &Candidate| {
+fn best(candidates: &[NaiveCandidate]) -> Vec<String> {
+    let score = |candidate: &NaiveCandidate| {
         let priorities = || candidate.victims.iter().map(|victim| i64::from(victim.priority));
         let highest = priorities().max();
         let of_highest = candidate.victims.iter().filter(|pod| Some(i64::from(pod.priority)) == highest);

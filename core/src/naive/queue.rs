@@ -3,11 +3,12 @@
 
 use crate::framework::plugin::QueueKey;
 use crate::ids::PodId;
-use crate::queue::backoff::{BackoffSettings, WINDOW_NS};
+use crate::queue::backoff_queue::{BACKOFF_Q_ORDERING_WINDOW_NS, BackoffSettings};
 use crate::queue::event::{ClusterEvent, Event, PodFacts, WILDCARD};
 use crate::queue::order::{QueueOrder, SortKey};
 use crate::queue::{
-    PluginNumber, PluginSet, QueueCounts, QueueHost, QueuePlace, QueueSettings, QueuedPod, Scope, Strategy,
+    PluginNumber, PluginNumberSet, PreCheck, QueueCounts, QueuePlace, QueuePlugins, QueueSettings, QueuedPod,
+    QueueingStrategy,
 };
 
 /// A pod and all that the queue knows about it.
@@ -19,8 +20,8 @@ struct NaivePod {
     timestamp_ns: u64,
     flushed_ns: u64,
     was_flushed: bool,
-    unschedulable: PluginSet,
-    pending: PluginSet,
+    unschedulable: PluginNumberSet,
+    pending: PluginNumberSet,
     gate: Option<PluginNumber>,
     rejections: u32,
     errors: u32,
@@ -62,7 +63,7 @@ impl NaiveQueue {
 
     /// Whether a pod was flushed out of waiting.
     #[must_use]
-    pub fn was_flushed(&self, pod: PodId) -> bool {
+    pub fn was_flushed_from_unschedulable(&self, pod: PodId) -> bool {
         self.find(pod).is_some_and(|at| self.pods[at].was_flushed)
     }
 
@@ -81,7 +82,7 @@ impl NaiveQueue {
     }
 
     /// Adds a pod.
-    pub fn add(&mut self, pod: QueuedPod, now_ns: u64, host: &mut impl QueueHost) {
+    pub fn add(&mut self, pod: QueuedPod, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
         self.added += 1;
         self.pods.push(NaivePod {
             pod,
@@ -90,28 +91,34 @@ impl NaiveQueue {
             timestamp_ns: now_ns,
             flushed_ns: 0,
             was_flushed: false,
-            unschedulable: PluginSet::NONE,
-            pending: PluginSet::NONE,
+            unschedulable: PluginNumberSet::NONE,
+            pending: PluginNumberSet::NONE,
             gate: None,
             rejections: 0,
             errors: 0,
             unseen: Vec::new(),
         });
         let at = self.pods.len() - 1;
-        self.make_active(at, host);
+        self.make_active(at, queue_plugins);
     }
 
     /// A pod changed.
-    pub fn update(&mut self, pod: QueuedPod, events: &[Event], now_ns: u64, host: &mut impl QueueHost) {
-        let Some(at) = self.find(pod.pod) else { return self.add(pod, now_ns, host) };
+    pub fn update(
+        &mut self,
+        pod: QueuedPod,
+        events: &[Event],
+        now_ns: u64,
+        queue_plugins: &mut impl QueuePlugins,
+    ) {
+        let Some(at) = self.find(pod.pod) else { return self.add(pod, now_ns, queue_plugins) };
         self.pods[at].pod = pod;
         match self.pods[at].place {
             QueuePlace::InFlight => self.note(events, |other| other.pod.pod == pod.pod),
             QueuePlace::Unschedulable | QueuePlace::Gated => {
                 for event in events {
-                    let strategy = self.strategy(at, event, host);
-                    if strategy != Strategy::Skip {
-                        self.requeue(at, strategy, now_ns, host);
+                    let strategy = self.strategy(at, event, queue_plugins);
+                    if strategy != QueueingStrategy::Skip {
+                        self.requeue(at, strategy, now_ns, queue_plugins);
                     }
                     if !matches!(self.pods[at].place, QueuePlace::Unschedulable | QueuePlace::Gated) {
                         return;
@@ -170,12 +177,12 @@ impl NaiveQueue {
     }
 
     /// A popped pod did not make it.
-    pub fn reject(
+    pub fn add_unschedulable_pod_if_not_present(
         &mut self,
         pod: PodId,
-        (unschedulable, pending): (PluginSet, PluginSet),
+        (unschedulable, pending): (PluginNumberSet, PluginNumberSet),
         now_ns: u64,
-        host: &mut impl QueueHost,
+        queue_plugins: &mut impl QueuePlugins,
     ) {
         let at = self.find(pod).expect("a popped pod is known");
         let known = &mut self.pods[at];
@@ -190,18 +197,24 @@ impl NaiveQueue {
         known.timestamp_ns = now_ns;
         known.flushed_ns = 0;
         known.was_flushed = false;
-        let mut strategy = Strategy::Skip;
+        let mut strategy = QueueingStrategy::Skip;
         if unschedulable.is_empty() && pending.is_empty() {
-            strategy = Strategy::AfterBackoff;
+            strategy = QueueingStrategy::AfterBackoff;
         }
         for event in known.unseen.clone() {
-            strategy = strategy.max(self.strategy(at, &event, host));
+            strategy = strategy.max(self.strategy(at, &event, queue_plugins));
         }
-        self.requeue(at, strategy, now_ns, host);
+        self.requeue(at, strategy, now_ns, queue_plugins);
     }
 
     /// Something happened.
-    pub fn on_event(&mut self, event: &Event, scope: Scope, now_ns: u64, host: &mut impl QueueHost) {
+    pub fn move_all_to_active_or_backoff_queue(
+        &mut self,
+        event: &Event,
+        scope: PreCheck,
+        now_ns: u64,
+        queue_plugins: &mut impl QueuePlugins,
+    ) {
         let covers = |&(_, registered): &(PluginNumber, ClusterEvent)| registered.covers(event.what);
         if !event.is_wildcard() && !self.registrations.iter().flatten().any(covers) {
             return;
@@ -209,10 +222,10 @@ impl NaiveQueue {
         for at in 0..self.pods.len() {
             let known = &self.pods[at];
             let is_meant = match scope {
-                Scope::Everyone => true,
-                Scope::UpToPriority(priority) => known.pod.priority <= priority,
-                Scope::Except(uid) => known.pod.uid != uid,
-                Scope::UpToPriorityExcept(priority, uid) => {
+                PreCheck::Everyone => true,
+                PreCheck::UpToPriority(priority) => known.pod.priority <= priority,
+                PreCheck::Except(uid) => known.pod.uid != uid,
+                PreCheck::UpToPriorityExcept(priority, uid) => {
                     known.pod.priority <= priority && known.pod.uid != uid
                 }
             };
@@ -224,20 +237,20 @@ impl NaiveQueue {
             if !event.is_wildcard() && known.gate.is_some_and(|gate| !of_gate(gate)) {
                 continue;
             }
-            let strategy = self.strategy(at, event, host);
-            if strategy != Strategy::Skip {
-                self.requeue(at, strategy, now_ns, host);
+            let strategy = self.strategy(at, event, queue_plugins);
+            if strategy != QueueingStrategy::Skip {
+                self.requeue(at, strategy, now_ns, queue_plugins);
             }
         }
         self.note(std::slice::from_ref(event), |_| true);
     }
 
     /// A plugin asks for a pod to be tried again now.
-    pub fn activate(&mut self, pod: PodId, host: &mut impl QueueHost) {
+    pub fn activate(&mut self, pod: PodId, queue_plugins: &mut impl QueuePlugins) {
         let Some(at) = self.find(pod) else { return };
         match self.pods[at].place {
-            QueuePlace::Unschedulable | QueuePlace::Gated => self.make_active(at, host),
-            QueuePlace::Backoff | QueuePlace::ErrorBackoff => self.leave_backoff(at, host),
+            QueuePlace::Unschedulable | QueuePlace::Gated => self.make_active(at, queue_plugins),
+            QueuePlace::Backoff | QueuePlace::ErrorBackoff => self.leave_backoff(at, queue_plugins),
             QueuePlace::InFlight => {
                 let QueuedPod { uid, class, .. } = self.pods[at].pod;
                 let facts = PodFacts { uid, class, node: None, nominated: None };
@@ -249,23 +262,27 @@ impl NaiveQueue {
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now_ns: u64, host: &mut impl QueueHost) {
-        let before = std::mem::replace(&mut self.second, now_ns / WINDOW_NS);
+    pub fn tick(&mut self, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
+        let before = std::mem::replace(&mut self.second, now_ns / BACKOFF_Q_ORDERING_WINDOW_NS);
         if before == self.second {
             return;
         }
         for at in 0..self.pods.len() {
             let known = &self.pods[at];
             let in_backoff = matches!(known.place, QueuePlace::Backoff | QueuePlace::ErrorBackoff);
-            if in_backoff && !self.backoff().is_waiting(self.end_ns(known), self.second * WINDOW_NS) {
-                self.leave_backoff(at, host);
+            if in_backoff
+                && !self
+                    .backoff()
+                    .is_pod_backing_off(self.end_ns(known), self.second * BACKOFF_Q_ORDERING_WINDOW_NS)
+            {
+                self.leave_backoff(at, queue_plugins);
             }
         }
         let Some(flush_after_ns) = self.settings.flush_after_ns else { return };
         if before / 30 == self.second / 30 {
             return;
         }
-        let flush_ns = self.second / 30 * 30 * WINDOW_NS;
+        let flush_ns = self.second / 30 * 30 * BACKOFF_Q_ORDERING_WINDOW_NS;
         let mut is_any = false;
         for at in 0..self.pods.len() {
             let known = &mut self.pods[at];
@@ -275,7 +292,7 @@ impl NaiveQueue {
                 known.was_flushed = true;
                 known.flushed_ns = now_ns;
                 is_any = true;
-                self.requeue(at, Strategy::AfterBackoff, now_ns, host);
+                self.requeue(at, QueueingStrategy::AfterBackoff, now_ns, queue_plugins);
             }
         }
         if is_any {
@@ -296,19 +313,19 @@ impl NaiveQueue {
         registered.iter().filter(move |(_, registered)| registered.covers(event)).map(|&(plugin, _)| plugin)
     }
 
-    fn strategy(&self, at: usize, event: &Event, host: &mut impl QueueHost) -> Strategy {
+    fn strategy(&self, at: usize, event: &Event, queue_plugins: &mut impl QueuePlugins) -> QueueingStrategy {
         let known = &self.pods[at];
         if event.is_wildcard() || (known.unschedulable.is_empty() && known.pending.is_empty()) {
-            return Strategy::AfterBackoff;
+            return QueueingStrategy::AfterBackoff;
         }
-        let mut best = Strategy::Skip;
+        let mut best = QueueingStrategy::Skip;
         for plugin in self.covering(at, event.what) {
             let strategy = match (known.pending.contains(plugin), known.unschedulable.contains(plugin)) {
-                (true, _) => Strategy::Immediately,
-                (false, true) => Strategy::AfterBackoff,
+                (true, _) => QueueingStrategy::Immediately,
+                (false, true) => QueueingStrategy::AfterBackoff,
                 (false, false) => continue,
             };
-            if host.hint(plugin, &known.pod, event) {
+            if queue_plugins.queueing_hint(plugin, &known.pod, event) {
                 best = best.max(strategy);
             }
         }
@@ -320,39 +337,45 @@ impl NaiveQueue {
         self.backoff().end_ns(failures, pod.timestamp_ns)
     }
 
-    fn requeue(&mut self, at: usize, strategy: Strategy, now_ns: u64, host: &mut impl QueueHost) {
-        let must_wait = self.backoff().is_waiting(self.end_ns(&self.pods[at]), now_ns);
-        if strategy == Strategy::Skip {
+    fn requeue(
+        &mut self,
+        at: usize,
+        strategy: QueueingStrategy,
+        now_ns: u64,
+        queue_plugins: &mut impl QueuePlugins,
+    ) {
+        let must_wait = self.backoff().is_pod_backing_off(self.end_ns(&self.pods[at]), now_ns);
+        if strategy == QueueingStrategy::Skip {
             self.pods[at].place = QueuePlace::Unschedulable;
-        } else if strategy == Strategy::AfterBackoff && must_wait {
-            if self.backoff().pops_early && self.is_held_back(at, host) {
+        } else if strategy == QueueingStrategy::AfterBackoff && must_wait {
+            if self.backoff().pops_early && self.is_held_back(at, queue_plugins) {
                 return;
             }
             let known = &mut self.pods[at];
             let is_error = known.unschedulable.is_empty() && known.pending.is_empty();
             known.place = if is_error { QueuePlace::ErrorBackoff } else { QueuePlace::Backoff };
         } else {
-            self.make_active(at, host);
+            self.make_active(at, queue_plugins);
         }
     }
 
-    fn leave_backoff(&mut self, at: usize, host: &mut impl QueueHost) {
+    fn leave_backoff(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) {
         if self.backoff().pops_early {
             self.pods[at].place = QueuePlace::Active;
         } else {
-            self.make_active(at, host);
+            self.make_active(at, queue_plugins);
         }
     }
 
-    fn make_active(&mut self, at: usize, host: &mut impl QueueHost) {
-        if !self.is_held_back(at, host) {
+    fn make_active(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) {
+        if !self.is_held_back(at, queue_plugins) {
             self.pods[at].place = QueuePlace::Active;
         }
     }
 
-    fn is_held_back(&mut self, at: usize, host: &mut impl QueueHost) -> bool {
+    fn is_held_back(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) -> bool {
         let known = &mut self.pods[at];
-        known.gate = host.pre_enqueue(&known.pod, known.gate);
+        known.gate = queue_plugins.run_pre_enqueue_plugins(&known.pod, known.gate);
         let Some(plugin) = known.gate else { return false };
         known.unschedulable.insert(plugin);
         known.place = QueuePlace::Gated;

@@ -21,7 +21,7 @@ pub const DEFAULT_MEMORY_BYTES: i64 = 200 * 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestOptions {
     /// Which of the resources of a pod that is being resized count.
-    pub source: Source,
+    pub source: NaiveRequestSource,
     /// Whether the pod's own resources override the sum over its containers.
     pub pod_level: PodLevel,
     /// What a container counts as that does not mention the resource.
@@ -30,7 +30,7 @@ pub struct RequestOptions {
 
 /// Where resources are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum NaiveRequestSource {
     /// The spec only.
     Spec,
     /// The spec and what the kubelet reports, whichever is more.
@@ -121,7 +121,7 @@ pub fn fit_request(pod: &PodInput) -> Resources {
     Resources::from_list(&pod_requests(
         pod,
         &RequestOptions {
-            source: Source::Spec,
+            source: NaiveRequestSource::Spec,
             pod_level: PodLevel::Counts,
             container_defaults: ResourceList::new(),
         },
@@ -137,7 +137,7 @@ pub fn fit_score_request(pod: &PodInput, resource: &str) -> i64 {
     let requests = pod_requests(
         pod,
         &RequestOptions {
-            source: Source::Spec,
+            source: NaiveRequestSource::Spec,
             pod_level: PodLevel::Skipped,
             container_defaults: container_defaults(),
         },
@@ -185,7 +185,7 @@ pub fn pod_requests(pod: &PodInput, options: &RequestOptions) -> ResourceList {
 
 fn placed_options() -> RequestOptions {
     RequestOptions {
-        source: Source::SpecAndStatus,
+        source: NaiveRequestSource::SpecAndStatus,
         pod_level: PodLevel::Counts,
         container_defaults: ResourceList::new(),
     }
@@ -212,10 +212,10 @@ fn is_pod_level_resource(name: &str) -> bool {
 }
 
 /// Upstream: helpers.go `effectivePodLevelResources`.
-fn pod_level_requests(pod: &PodInput, source: Source) -> ResourceList {
+fn pod_level_requests(pod: &PodInput, source: NaiveRequestSource) -> ResourceList {
     let spec = pod.pod_requests.clone().unwrap_or_default();
     let status = &pod.resource_status;
-    if source == Source::Spec || !status.has_resources {
+    if source == NaiveRequestSource::Spec || !status.has_resources {
         return spec;
     }
     let mut requests = if status.resize_infeasible { ResourceList::new() } else { spec };
@@ -227,7 +227,7 @@ fn pod_level_requests(pod: &PodInput, source: Source) -> ResourceList {
 /// Upstream: helpers.go `AggregateContainerRequests`.
 fn container_requests(pod: &PodInput, options: &RequestOptions) -> ResourceList {
     let spec = sum_containers(pod, options, |container| container.requests.clone());
-    if options.source == Source::Spec {
+    if options.source == NaiveRequestSource::Spec {
         return spec;
     }
     let status = &pod.resource_status;

@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{NaiveCluster, NaiveNode, NaivePod, Verdict, nominated};
+use super::{NaiveCluster, NaiveNode, NaivePod, NaiveVerdict, nominated_pods};
 use crate::framework::args::PluginArgs;
 use crate::input::PodInput;
-use crate::nominations::TryNominated;
+use crate::nominator::TryNominated;
 use crate::plugins::IN_TREE;
 
 mod filtering;
@@ -26,7 +26,7 @@ pub use filtering::{FilterState, PreFilterOutcome, Search, all_rejections, run_p
 pub(crate) use filtering::{filter, pre_filter};
 #[cfg(test)]
 pub(crate) use scoring::score;
-pub use scoring::{NodeScore, ScoreError, ScoreState, score_nodes};
+pub use scoring::{NaiveNodeScore, NaiveScoreState, ScoreError, score_nodes};
 
 /// At least so many feasible nodes are looked for, if there are as many.
 const FEASIBLE_NODES_MIN: usize = 100;
@@ -35,7 +35,7 @@ const FEASIBLE_PERCENT_MIN: i64 = 5;
 
 /// How to schedule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct NaiveProfile {
     /// The plugins that run at PreFilter and Filter, in order.
     pub filter_plugins: Vec<&'static str>,
     /// The plugins that run at PreScore and Score, in order, and their weights.
@@ -59,18 +59,18 @@ pub enum Pick {
 
 /// Everything a cycle found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct NaiveDecision {
     /// What PreFilter said.
     pub pre_filter: PreFilterOutcome,
     /// Rejections by Filter, by node name. Nodes that were not reached are absent.
-    pub rejected: BTreeMap<String, Verdict>,
+    pub rejected: BTreeMap<String, NaiveVerdict>,
     /// Feasible nodes in the order in which they were found.
     pub feasible: Vec<String>,
     /// Where the next cycle starts to look.
     pub next_start: usize,
     /// Scores of the feasible nodes, in their order; empty when none is feasible. Upstream does
     /// not score a single feasible node.
-    pub scores: Result<Vec<NodeScore>, ScoreError>,
+    pub scores: Result<Vec<NaiveNodeScore>, ScoreError>,
     /// Plugins whose PreScore returned Skip.
     pub skip_score: BTreeSet<&'static str>,
     /// The feasible nodes of the highest total.
@@ -87,9 +87,9 @@ pub struct Decision {
     pub message: Option<String>,
 }
 
-impl Default for Profile {
-    fn default() -> Profile {
-        Profile {
+impl Default for NaiveProfile {
+    fn default() -> NaiveProfile {
+        NaiveProfile {
             filter_plugins: default_filters(),
             score_plugins: default_scores(),
             percentage_of_nodes_to_score: 0,
@@ -111,7 +111,7 @@ fn default_scores() -> Vec<(&'static str, i64)> {
     scoring.filter_map(|plugin| Some((plugin.name, i64::from(plugin.default_weight?.max(1))))).collect()
 }
 
-impl Profile {
+impl NaiveProfile {
     /// The arguments of a plugin.
     ///
     /// # Panics
@@ -126,12 +126,12 @@ impl Profile {
 /// Decides where a pod without a name or nomination goes; see [`schedule_pod`].
 #[must_use]
 pub fn schedule(
-    profile: &Profile,
+    profile: &NaiveProfile,
     cluster: &NaiveCluster,
     pod: &PodInput,
     start: usize,
     pick: Pick,
-) -> Decision {
+) -> NaiveDecision {
     schedule_pod(profile, cluster, &pod.clone().into(), start, pick)
 }
 
@@ -143,13 +143,13 @@ pub fn schedule(
 /// order and applies the start index to that; here the list is in the order of the node list.
 #[must_use]
 pub fn schedule_pod(
-    profile: &Profile,
+    profile: &NaiveProfile,
     cluster: &NaiveCluster,
     pod: &NaivePod,
     start: usize,
     pick: Pick,
-) -> Decision {
-    let mut decision = Decision {
+) -> NaiveDecision {
+    let mut decision = NaiveDecision {
         pre_filter: PreFilterOutcome::default(),
         rejected: BTreeMap::new(),
         feasible: Vec::new(),
@@ -181,7 +181,7 @@ pub fn schedule_pod(
         return decision;
     }
     let nodes = nodes_named(cluster, &decision.feasible);
-    let state = ScoreState::new(profile, cluster, pod, &nodes);
+    let state = NaiveScoreState::new(profile, cluster, pod, &nodes);
     decision.skip_score = state.skipped();
     decision.scores = score_nodes(profile, cluster, pod, &nodes);
     choose(&mut decision, pick);
@@ -192,7 +192,7 @@ pub fn schedule_pod(
 ///
 /// Upstream: schedule_one.go `numFeasibleNodesToFind`.
 #[must_use]
-pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
+pub fn feasible_nodes_to_find(profile: &NaiveProfile, node_count: usize) -> usize {
     if profile.score_plugins.is_empty() {
         return 1;
     }
@@ -208,7 +208,7 @@ pub fn feasible_nodes_to_find(profile: &Profile, node_count: usize) -> usize {
 }
 
 /// The pod's nominated node comes before all others, also when PreFilter did not name it.
-fn try_nominated(search: &Search<'_>, decision: &mut Decision) {
+fn try_nominated(search: &Search<'_>, decision: &mut NaiveDecision) {
     let Some(name) = &search.pod.meta.nominated_node_name else { return };
     if search.profile.try_nominated == TryNominated::Never {
         return;
@@ -219,7 +219,7 @@ fn try_nominated(search: &Search<'_>, decision: &mut Decision) {
         !decision.via_nominated && search.profile.try_nominated == TryNominated::FirstOrMiss;
 }
 
-fn find_feasible(search: &Search<'_>, decision: &mut Decision) {
+fn find_feasible(search: &Search<'_>, decision: &mut NaiveDecision) {
     let start = decision.next_start;
     let names = decision.pre_filter.nodes.as_ref();
     let nodes = &search.cluster.nodes;
@@ -237,9 +237,9 @@ fn find_feasible(search: &Search<'_>, decision: &mut Decision) {
 }
 
 /// Filters a node and notes the answer.
-fn look_at(search: &Search<'_>, node: &NaiveNode, decision: &mut Decision) -> bool {
+fn look_at(search: &Search<'_>, node: &NaiveNode, decision: &mut NaiveDecision) -> bool {
     let name = node.input.name.clone();
-    match nominated::rejection(search, &search.state, node) {
+    match nominated_pods::rejection(search, &search.state, node) {
         Some(first) => {
             decision.rejected.insert(name, first);
             false
@@ -251,7 +251,7 @@ fn look_at(search: &Search<'_>, node: &NaiveNode, decision: &mut Decision) -> bo
     }
 }
 
-fn unschedulable_plugins(decision: &Decision) -> BTreeSet<&'static str> {
+fn unschedulable_plugins(decision: &NaiveDecision) -> BTreeSet<&'static str> {
     let pre_filter = &decision.pre_filter;
     let verdicts = pre_filter.rejected.iter().chain(decision.rejected.values());
     let by_verdict = verdicts.map(|verdict| verdict.plugin);
@@ -266,7 +266,7 @@ fn unschedulable_plugins(decision: &Decision) -> BTreeSet<&'static str> {
 }
 
 /// Upstream: framework/types.go `FitError.Error`.
-fn fit_error(decision: &Decision, node_count: usize) -> String {
+fn fit_error(decision: &NaiveDecision, node_count: usize) -> String {
     let pre_filter = &decision.pre_filter;
     if let Some(verdict) = &pre_filter.rejected {
         let reasons = verdict.reasons.join(", ");
@@ -292,7 +292,7 @@ fn nodes_named<'a>(cluster: &'a NaiveCluster, names: &[String]) -> Vec<&'a Naive
     names.iter().filter_map(|name| cluster.nodes.iter().find(|node| node.input.name == *name)).collect()
 }
 
-fn choose(decision: &mut Decision, pick: Pick) {
+fn choose(decision: &mut NaiveDecision, pick: Pick) {
     if let Ok(scores) = &decision.scores {
         let highest = scores.iter().map(|score| score.total).max();
         decision.ties = scores

@@ -69,7 +69,7 @@ mod tests {
     use crate::interner::Vocabulary;
 
     #[test]
-    fn descriptors_say_what_their_plugins_do() {
+    fn every_descriptor_has_events_twin_cases_and_bench_of_its_plugin() {
         for descriptor in IN_TREE {
             let PluginDescriptor { name, twin, cases, .. } = descriptor;
             let made = (descriptor.factory)(&(descriptor.default_args)(), &mut Vocabulary::default());

@@ -135,8 +135,8 @@ mod tests {
 
     /// UIDs in order, UIDs from anywhere, and pods that go: the index is a map.
     #[test]
-    fn the_index_is_a_map() {
-        for_each_seed("the_index_is_a_map", 200, |rng| {
+    fn uid_index_equals_a_map() {
+        for_each_seed("uid_index_equals_a_map", 200, |rng| {
             let mut index = UidIndex::default();
             let mut map: FxHashMap<PodUid, PodId> = FxHashMap::default();
             let mut next = rng.range(0..=2000) as u64;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_that_come_and_go_in_order_hold_few_pages() {
+    fn uid_index_of_churning_pods_holds_few_pages() {
         let mut index = UidIndex::default();
         for uid in 1..100_000u64 {
             index.insert(PodUid(uid), PodId(0));

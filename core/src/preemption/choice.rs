@@ -32,7 +32,7 @@ fn merit(world: &World, candidate: &Candidate) -> Merit {
 }
 
 /// The best candidates, by row.
-pub(crate) fn best(world: &World, candidates: &[Candidate]) -> Vec<usize> {
+pub(crate) fn pick_one_node_for_preemption(world: &World, candidates: &[Candidate]) -> Vec<usize> {
     let merits: Vec<Merit> = candidates.iter().map(|candidate| merit(world, candidate)).collect();
     let Some(highest) = merits.iter().max() else { return Vec::new() };
     let mut best: Vec<usize> = (0..candidates.len()).filter(|&at| merits[at] == *highest).collect();

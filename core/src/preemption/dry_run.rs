@@ -4,8 +4,8 @@ use crate::cycle::verdict::Question;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
 use crate::ids::{ClassId, PodId, PodUid};
-use crate::preemption::choice::best;
-use crate::preemption::{Candidate, Failure, Preemption, PreemptionArgs};
+use crate::preemption::choice::pick_one_node_for_preemption;
+use crate::preemption::{Candidate, CandidateFailure, Preemption, PreemptionArgs};
 use crate::world::World;
 
 /// A pod that may have to go.
@@ -63,7 +63,7 @@ impl DryRun {
                 break;
             }
         }
-        found.best = best(world, &found.candidates);
+        found.best = pick_one_node_for_preemption(world, &found.candidates);
         found
     }
 
@@ -73,41 +73,41 @@ impl DryRun {
         world: &mut World,
         question: Question<'_>,
         row: usize,
-    ) -> Result<Candidate, Failure> {
+    ) -> Result<Candidate, CandidateFailure> {
         let mark = world.supposed();
-        let result = self.select_victims(world, question, row);
+        let result = self.select_victims_on_node(world, question, row);
         world.undo_to(mark);
         result
     }
 
-    fn select_victims(
+    fn select_victims_on_node(
         &mut self,
         world: &mut World,
         question: Question<'_>,
         row: usize,
-    ) -> Result<Candidate, Failure> {
-        self.find_victims(world, world.class(question.pending.class).priority, row);
+    ) -> Result<Candidate, CandidateFailure> {
+        self.find_lower_priority_pods(world, world.class(question.pending.class).priority, row);
         if self.victims.is_empty() {
-            return Err(Failure::NoVictims);
+            return Err(CandidateFailure::NoVictims);
         }
         for victim in &self.victims {
             world.suppose(row, victim.class, -1);
         }
         if let Some(rejection) = question.first_rejection(world, row) {
-            return Err(Failure::Rejected(rejection));
+            return Err(CandidateFailure::Rejected(rejection));
         }
         self.victims.sort_by_key(|victim| (std::cmp::Reverse(victim.priority), victim.started_s, victim.uid));
-        self.split_by_budgets(world);
+        self.filter_victims_with_pdb_violation(world);
         let mut candidate = Candidate { row, victims: Vec::new(), violations: 0 };
         let is_mixed = !self.protected.is_empty() && !self.others.is_empty();
         for at in 0..self.protected.len() {
-            if !self.comes_back(world, question, row, self.protected[at]) {
+            if !self.reprieve_pod(world, question, row, self.protected[at]) {
                 candidate.violations += 1;
                 candidate.victims.push(self.protected[at].pod);
             }
         }
         for at in 0..self.others.len() {
-            if !self.comes_back(world, question, row, self.others[at]) {
+            if !self.reprieve_pod(world, question, row, self.others[at]) {
                 candidate.victims.push(self.others[at].pod);
             }
         }
@@ -116,13 +116,13 @@ impl DryRun {
             candidate.victims.sort_by_key(place);
         }
         if candidate.victims.is_empty() {
-            return Err(Failure::NoneHasToGo);
+            return Err(CandidateFailure::NoneHasToGo);
         }
         Ok(candidate)
     }
 
     /// The pods of lower priority on a row.
-    fn find_victims(&mut self, world: &World, priority: i32, row: usize) {
+    fn find_lower_priority_pods(&mut self, world: &World, priority: i32, row: usize) {
         self.victims.clear();
         let node = world.nodes().columns().id[row];
         for pod in world.pods().on_node(node) {
@@ -141,7 +141,7 @@ impl DryRun {
     }
 
     /// Victims that a budget protects, and the others, each most important first.
-    fn split_by_budgets(&mut self, world: &World) {
+    fn filter_victims_with_pdb_violation(&mut self, world: &World) {
         self.protected.clear();
         self.others.clear();
         let budgets = world.budgets();
@@ -159,7 +159,7 @@ impl DryRun {
     }
 
     /// Puts a victim back if the pod still fits then.
-    fn comes_back(&self, world: &mut World, question: Question<'_>, row: usize, victim: Victim) -> bool {
+    fn reprieve_pod(&self, world: &mut World, question: Question<'_>, row: usize, victim: Victim) -> bool {
         let before = world.supposed();
         world.suppose(row, victim.class, 1);
         // It passed the filters that evictions cannot change before.

@@ -4,7 +4,7 @@
 //! plugins/defaultpreemption/default_preemption.go `PostFilter`.
 
 use crate::framework::diagnosis::{Diagnosis, histogram};
-use crate::preemption::{Candidate, Failure, Preemption};
+use crate::preemption::{Candidate, CandidateFailure, Preemption};
 use crate::world::World;
 
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
@@ -20,7 +20,7 @@ impl Preemption {
     /// Something went wrong: neither is the pod's nomination void, nor is it renewed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        let has_error = self.failed.iter().any(|(_, failure)| *failure == Failure::NoneHasToGo);
+        let has_error = self.failed.iter().any(|(_, failure)| *failure == CandidateFailure::NoneHasToGo);
         self.error.is_some() || (self.candidates.is_empty() && has_error)
     }
 
@@ -41,7 +41,7 @@ impl Preemption {
         let mut errors: Vec<String> = self
             .failed
             .iter()
-            .filter(|(_, failure)| *failure == Failure::NoneHasToGo)
+            .filter(|(_, failure)| *failure == CandidateFailure::NoneHasToGo)
             .map(|&(row, _)| {
                 format!("expected at least one victim pod on node {:?}", node_name(world, row as usize))
             })
@@ -60,10 +60,10 @@ impl Preemption {
         let mut no_victims = 0;
         for (_, failure) in &self.failed {
             match failure {
-                Failure::Rejected(first) => {
+                CandidateFailure::Rejected(first) => {
                     first.reasons.iter().for_each(|reason| said.count(reason.clone(), 1));
                 }
-                Failure::NoVictims | Failure::NoneHasToGo => no_victims += 1,
+                CandidateFailure::NoVictims | CandidateFailure::NoneHasToGo => no_victims += 1,
             }
         }
         let texts = said.reasons.iter().map(|(reason, count)| (reason.text(&world.vocabulary), *count));

@@ -15,7 +15,7 @@ mod message;
 use std::sync::Arc;
 
 use crate::cycle::engine::Pending;
-use crate::cycle::plan::Scope;
+use crate::cycle::plan::FilterScope;
 use crate::cycle::verdict::{FirstRejection, Question};
 use crate::framework::status::Code;
 use crate::ids::{NodeId, PodId, PodUid};
@@ -25,7 +25,7 @@ use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
 pub use crate::framework::args::PreemptionArgs;
-pub(crate) use choice::best as best_candidates;
+pub(crate) use choice::pick_one_node_for_preemption as best_candidates;
 pub use dry_run::DryRun;
 pub(crate) use message::nobody_to_evict;
 
@@ -45,7 +45,7 @@ pub struct Candidate {
 
 /// Why evictions do not help on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum CandidateFailure {
     /// No pod of lower priority is there.
     NoVictims,
     /// The pod fits even with all of them: what rejected it is not to be seen in a dry run.
@@ -64,7 +64,7 @@ pub struct Preemption {
     /// Rows that evictions help, in the order in which they were found.
     pub candidates: Vec<Candidate>,
     /// Potential rows that evictions do not help, in the order in which they were tried.
-    pub failed: Vec<(u32, Failure)>,
+    pub failed: Vec<(u32, CandidateFailure)>,
     /// The best candidates, as indexes of `candidates` by row.
     pub best: Vec<usize>,
     /// Extenders left none of the candidates.
@@ -138,15 +138,15 @@ pub(crate) fn potential_rows(world: &mut World, question: Question<'_>, potentia
     let node_count = world.nodes().node_count();
     potential.reset(node_count);
     let mut left = match &plan.scope {
-        Scope::Rejected { code, .. } => {
+        FilterScope::Rejected { code, .. } => {
             if *code == Code::Unschedulable {
                 *potential = NodeMask::all(node_count);
             }
             return;
         }
-        Scope::All => NodeMask::all(node_count),
+        FilterScope::All => NodeMask::all(node_count),
         // Nodes outside cannot be helped, but the nominated node was looked at all the same.
-        Scope::Rows { rows, .. } => {
+        FilterScope::Rows { rows, .. } => {
             let mut mask = NodeMask::none(node_count);
             rows.iter().for_each(|&row| mask.insert(row as usize));
             plan.nominated_outside(world, pending).into_iter().for_each(|row| mask.insert(row));
@@ -184,9 +184,13 @@ pub(crate) fn potential_rows(world: &mut World, question: Question<'_>, potentia
 }
 
 /// Pods of lower priority that are nominated to a candidate's node: they may no longer fit there.
-pub fn nominations_to_clear(world: &World, pending: Pending, row: usize) -> Vec<PodUid> {
+pub fn get_lower_priority_nominated_pods(world: &World, pending: Pending, row: usize) -> Vec<PodUid> {
     let priority = world.class(pending.class).priority;
     let node = world.nodes().columns().id[row];
-    let lower = world.nominations().on(node).iter().filter(|nomination| nomination.priority < priority);
+    let lower = world
+        .nominator()
+        .nominated_pods_for_node(node)
+        .iter()
+        .filter(|nomination| nomination.priority < priority);
     lower.map(|nomination| nomination.pod).collect()
 }

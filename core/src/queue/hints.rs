@@ -9,10 +9,10 @@ use crate::framework::profile::Profile;
 use crate::known_gaps::KnownGaps;
 use crate::world::World;
 
-use super::entry::QueuedPod;
 use super::event::{ClusterEvent, Event, EventResource, WILDCARD};
-use super::interest::Interest;
+use super::events_of_interest::EventsOfInterest;
 use super::plugin_set::{PLUGINS_MAX, PluginNumber};
+use super::queued_pod_info::QueuedPod;
 
 /// Where a plugin's hints come from.
 #[derive(Clone, Debug)]
@@ -58,22 +58,22 @@ impl Source {
 
 /// The hints of a profile's plugins.
 #[derive(Clone, Debug)]
-pub struct HintTable {
+pub struct QueueingHintMap {
     sources: Vec<Source>,
 }
 
-impl HintTable {
+impl QueueingHintMap {
     /// The hints of a profile, with or without those that upstream lacks.
     ///
     /// # Panics
     ///
     /// When the profile has more plugins than a set of them can hold.
     #[must_use]
-    pub fn of(profile: &Profile, gaps: KnownGaps) -> HintTable {
+    pub fn of(profile: &Profile, gaps: KnownGaps) -> QueueingHintMap {
         let plugins = profile.plugins();
         // One number is the extenders'.
         assert!(plugins.len() < PLUGINS_MAX, "a profile has fewer than {PLUGINS_MAX} plugins");
-        HintTable { sources: plugins.iter().map(|plugin| Source::of(plugin, gaps)).collect() }
+        QueueingHintMap { sources: plugins.iter().map(|plugin| Source::of(plugin, gaps)).collect() }
     }
 
     /// The number that stands for the extenders of a scheduler when they have rejected a pod.
@@ -86,20 +86,20 @@ impl HintTable {
     ///
     /// Upstream: framework/runtime/framework.go `NewFramework`, `defaultEnqueueExtension`.
     #[must_use]
-    pub fn with_extenders(mut self) -> HintTable {
+    pub fn with_extenders(mut self) -> QueueingHintMap {
         self.sources.push(Source::Everything);
         self
     }
 
     /// Which plugin wants to hear of which event.
     #[must_use]
-    pub fn interest(&self) -> Interest {
-        let mut interest = Interest::default();
+    pub fn interest(&self) -> EventsOfInterest {
+        let mut interest = EventsOfInterest::default();
         for (at, source) in self.sources.iter().enumerate() {
             let plugin = PluginNumber(u8::try_from(at).expect("few plugins"));
             source.events().into_iter().for_each(|event| interest.register(plugin, event));
             if source.registered().iter().any(|registered| matches!(registered.hint, Hint::ByPod)) {
-                interest.ask_each(plugin);
+                interest.call_hints_per_pod(plugin);
             }
         }
         interest

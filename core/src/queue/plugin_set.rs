@@ -9,28 +9,28 @@ pub const PLUGINS_MAX: usize = u64::BITS as usize;
 
 /// Up to [`PLUGINS_MAX`] plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PluginSet(u64);
+pub struct PluginNumberSet(u64);
 
-impl PluginSet {
+impl PluginNumberSet {
     /// No plugin.
-    pub const NONE: PluginSet = PluginSet(0);
+    pub const NONE: PluginNumberSet = PluginNumberSet(0);
 
     /// One plugin.
     #[must_use]
-    pub fn one(plugin: PluginNumber) -> PluginSet {
+    pub fn one(plugin: PluginNumber) -> PluginNumberSet {
         debug_assert!(usize::from(plugin.0) < PLUGINS_MAX);
-        PluginSet(1 << plugin.0)
+        PluginNumberSet(1 << plugin.0)
     }
 
     /// Adds a plugin.
     pub fn insert(&mut self, plugin: PluginNumber) {
-        self.0 |= PluginSet::one(plugin).0;
+        self.0 |= PluginNumberSet::one(plugin).0;
     }
 
     /// Whether it has this plugin.
     #[must_use]
     pub fn contains(self, plugin: PluginNumber) -> bool {
-        self.0 & PluginSet::one(plugin).0 != 0
+        self.0 & PluginNumberSet::one(plugin).0 != 0
     }
 
     /// No plugin.
@@ -41,14 +41,14 @@ impl PluginSet {
 
     /// Those of both.
     #[must_use]
-    pub fn union(self, other: PluginSet) -> PluginSet {
-        PluginSet(self.0 | other.0)
+    pub fn union(self, other: PluginNumberSet) -> PluginNumberSet {
+        PluginNumberSet(self.0 | other.0)
     }
 
     /// Those that both have.
     #[must_use]
-    pub fn intersection(self, other: PluginSet) -> PluginSet {
-        PluginSet(self.0 & other.0)
+    pub fn intersection(self, other: PluginNumberSet) -> PluginNumberSet {
+        PluginNumberSet(self.0 & other.0)
     }
 
     /// In ascending order.
@@ -64,9 +64,9 @@ impl PluginSet {
     }
 }
 
-impl FromIterator<PluginNumber> for PluginSet {
-    fn from_iter<I: IntoIterator<Item = PluginNumber>>(plugins: I) -> PluginSet {
-        let mut set = PluginSet::NONE;
+impl FromIterator<PluginNumber> for PluginNumberSet {
+    fn from_iter<I: IntoIterator<Item = PluginNumber>>(plugins: I) -> PluginNumberSet {
+        let mut set = PluginNumberSet::NONE;
         plugins.into_iter().for_each(|plugin| set.insert(plugin));
         set
     }
@@ -77,11 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_in() {
-        let set: PluginSet = [3, 0, 63].map(PluginNumber).into_iter().collect();
+    fn plugin_set_contains_what_was_inserted() {
+        let set: PluginNumberSet = [3, 0, 63].map(PluginNumber).into_iter().collect();
         assert_eq!(set.iter().map(|plugin| plugin.0).collect::<Vec<_>>(), [0, 3, 63]);
         assert!(set.contains(PluginNumber(63)) && !set.contains(PluginNumber(1)));
-        assert_eq!(set.intersection(PluginSet::one(PluginNumber(1))), PluginSet::NONE);
-        assert!(PluginSet::NONE.iter().next().is_none());
+        assert_eq!(set.intersection(PluginNumberSet::one(PluginNumber(1))), PluginNumberSet::NONE);
+        assert!(PluginNumberSet::NONE.iter().next().is_none());
     }
 }

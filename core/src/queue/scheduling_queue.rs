@@ -12,24 +12,24 @@
 //!
 //! Upstream: backend/queue/scheduling_queue.go, without pod groups.
 
-mod moves;
+mod requeueing;
 
 use crate::chunked::Chunked;
 use crate::ids::{PodId, PodUid};
 use crate::mutants::{Mutant, Mutants};
 use crate::reclaim::Marks;
 
-use super::active::ActiveQueue;
-use super::backoff::{BackoffKind, BackoffQueue, BackoffSettings, WINDOW_NS};
-use super::entry::{Entry, ProfileNumber, QueuePlace, QueuedPod};
+use super::active_queue::ActiveQueue;
+use super::backoff_queue::{BACKOFF_Q_ORDERING_WINDOW_NS, BackoffKind, BackoffQueue, BackoffSettings};
 use super::event::{ClusterEvent, Event, PodFacts, UNSCHEDULED_POD_ADD, WILDCARD};
-use super::in_flight::InFlight;
-use super::incoming::{Cause, Incoming};
-use super::interest::Interest;
+use super::events_of_interest::EventsOfInterest;
+use super::in_flight_events::InFlightEvents;
 use super::order::QueueOrder;
-use super::plugin_set::{PluginNumber, PluginSet};
-use super::waiting::{GroupKey, Waiting};
-use moves::strategy_for;
+use super::plugin_set::{PluginNumber, PluginNumberSet};
+use super::queue_incoming_pods::{Cause, QueueIncomingPods};
+use super::queued_pod_info::{ProfileNumber, QueuePlace, QueuedPod, QueuedPodInfo};
+use super::unschedulable_pods::{GroupKey, UnschedulablePods};
+use requeueing::is_pod_worth_requeuing;
 
 /// How often pods are looked at that wait too long. Upstream: `PriorityQueue.Run`.
 const FLUSH_EVERY_NS: u64 = 30_000_000_000;
@@ -59,19 +59,23 @@ impl Default for QueueSettings {
 }
 
 /// Whom the queue asks.
-pub trait QueueHost {
+pub trait QueuePlugins {
     /// Asks the PreEnqueue plugins of the pod's profile, `first` before the others. The one that
     /// holds the pod back, if any.
-    fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber>;
+    fn run_pre_enqueue_plugins(
+        &mut self,
+        pod: &QueuedPod,
+        first: Option<PluginNumber>,
+    ) -> Option<PluginNumber>;
 
     /// Whether an event may help a pod that this plugin rejected. Asked about one pod of each class
-    /// for all of them, unless [`Interest::ask_each`] says otherwise.
-    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool;
+    /// for all of them, unless [`EventsOfInterest::call_hints_per_pod`] says otherwise.
+    fn queueing_hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool;
 }
 
 /// Which waiting pods an event may concern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum PreCheck {
     /// All.
     Everyone,
     /// Those of this priority or a lower one.
@@ -84,7 +88,7 @@ pub enum Scope {
 
 /// What an event does for a waiting pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strategy {
+pub enum QueueingStrategy {
     /// Nothing.
     Skip,
     /// It is tried again when its backoff is over.
@@ -135,21 +139,21 @@ enum Entrance {
 #[derive(Clone, Debug, Default)]
 pub struct SchedulingQueue {
     flush_after_ns: Option<u64>,
-    entries: Chunked<Entry>,
+    entries: Chunked<QueuedPodInfo>,
     active: ActiveQueue,
     backoff: BackoffQueue,
-    waiting: Waiting,
-    in_flight: InFlight,
+    unschedulable_pods: UnschedulablePods,
+    in_flight: InFlightEvents,
     /// By profile.
-    interest: Vec<Interest>,
+    interest: Vec<EventsOfInterest>,
     counts: QueueCounts,
-    incoming: Incoming,
+    incoming: QueueIncomingPods,
     tickets: u32,
     orders: u64,
     /// The second, and the half minute, whose flush was done last.
     flushed_second: u64,
     flushed_half_minute: u64,
-    moving: Vec<(PodId, Strategy)>,
+    moving: Vec<(PodId, QueueingStrategy)>,
     mutants: Mutants,
     /// Nobody was told that a pod is ready; only a defect leaves it so.
     is_asleep: bool,
@@ -158,7 +162,7 @@ pub struct SchedulingQueue {
 impl SchedulingQueue {
     /// An empty queue. `interest` says, by profile, which plugins want to hear of which events.
     #[must_use]
-    pub fn new(settings: QueueSettings, interest: Vec<Interest>) -> SchedulingQueue {
+    pub fn new(settings: QueueSettings, interest: Vec<EventsOfInterest>) -> SchedulingQueue {
         SchedulingQueue {
             flush_after_ns: settings.flush_after_ns,
             active: ActiveQueue::new(settings.order.clone()),
@@ -184,12 +188,12 @@ impl SchedulingQueue {
 
     /// How many pods came where, and why.
     #[must_use]
-    pub fn incoming(&self) -> &Incoming {
+    pub fn incoming(&self) -> &QueueIncomingPods {
         &self.incoming
     }
 
     /// Counts on from these.
-    pub(crate) fn set_incoming(&mut self, incoming: Incoming) {
+    pub(crate) fn set_incoming(&mut self, incoming: QueueIncomingPods) {
         self.incoming = incoming;
     }
 
@@ -213,13 +217,13 @@ impl SchedulingQueue {
 
     /// The plugin that holds a pod back.
     #[must_use]
-    pub fn gate(&self, pod: PodId) -> Option<PluginNumber> {
-        self.entries.get(pod.index()).and_then(Entry::gate)
+    pub fn gating_plugin(&self, pod: PodId) -> Option<PluginNumber> {
+        self.entries.get(pod.index()).and_then(QueuedPodInfo::gating_plugin)
     }
 
     /// A pod became ready because it had waited too long, not because an event helped it.
     #[must_use]
-    pub fn was_flushed(&self, pod: PodId) -> bool {
+    pub fn was_flushed_from_unschedulable(&self, pod: PodId) -> bool {
         self.entries[pod.index()].was_flushed
     }
 
@@ -233,22 +237,22 @@ impl SchedulingQueue {
 
     /// Events kept for pods in flight.
     #[must_use]
-    pub fn kept_event_count(&self) -> usize {
+    pub fn in_flight_event_count(&self) -> usize {
         self.in_flight.event_count()
     }
 
     /// What happened while pods are in flight, oldest first.
-    pub fn kept_events(&self) -> impl Iterator<Item = ClusterEvent> + '_ {
+    pub fn in_flight_events(&self) -> impl Iterator<Item = ClusterEvent> + '_ {
         self.in_flight.events().map(|event| event.what)
     }
 
     /// Of every pod that waits in the queue and that plugins rejected or hold back: its profile and
     /// those plugins.
-    pub fn rejected(&self) -> impl Iterator<Item = (ProfileNumber, PluginSet)> + '_ {
-        let waits = |entry: &&Entry| !matches!(entry.place, QueuePlace::Out | QueuePlace::InFlight);
-        let plugins = |entry: &Entry| {
-            let gate = entry.gate().map_or(PluginSet::NONE, PluginSet::one);
-            (entry.profile, entry.rejectors().union(gate))
+    pub fn rejector_plugins(&self) -> impl Iterator<Item = (ProfileNumber, PluginNumberSet)> + '_ {
+        let waits = |entry: &&QueuedPodInfo| !matches!(entry.place, QueuePlace::Out | QueuePlace::InFlight);
+        let plugins = |entry: &QueuedPodInfo| {
+            let gate = entry.gating_plugin().map_or(PluginNumberSet::NONE, PluginNumberSet::one);
+            (entry.profile, entry.rejector_plugins().union(gate))
         };
         (0..self.entries.len())
             .map(|at| &self.entries[at])
@@ -258,40 +262,48 @@ impl SchedulingQueue {
     }
 
     /// Adds a pod that is not in the queue.
-    pub fn add(&mut self, pod: QueuedPod, now_ns: u64, host: &mut impl QueueHost) {
+    pub fn add(&mut self, pod: QueuedPod, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
         while self.entries.len() <= pod.pod.index() {
-            self.entries.push(Entry::default());
+            self.entries.push(QueuedPodInfo::default());
         }
         debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
         self.orders += 1;
         self.incoming.because(Cause::Event(UNSCHEDULED_POD_ADD));
-        self.entries[pod.pod.index()] = Entry::new(&pod, now_ns, self.orders);
+        self.entries[pod.pod.index()] = QueuedPodInfo::new(&pod, now_ns, self.orders);
         self.is_asleep = false;
-        self.enter_active(pod.pod, Entrance::Guarded, now_ns, host);
+        self.move_to_active_q(pod.pod, Entrance::Guarded, now_ns, queue_plugins);
     }
 
     /// A pod changed; `events` say how, each an event of the pod itself. A pod that is not in the
     /// queue is added.
-    pub fn update(&mut self, pod: QueuedPod, events: &[Event], now_ns: u64, host: &mut impl QueueHost) {
+    pub fn update(
+        &mut self,
+        pod: QueuedPod,
+        events: &[Event],
+        now_ns: u64,
+        queue_plugins: &mut impl QueuePlugins,
+    ) {
         let place = self.place(pod.pod);
         if place == QueuePlace::Out {
-            return self.add(pod, now_ns, host);
+            return self.add(pod, now_ns, queue_plugins);
         }
         let is_waiting = matches!(place, QueuePlace::Unschedulable | QueuePlace::Gated);
         if is_waiting {
-            self.waiting.remove(pod.pod, &mut self.entries);
+            self.unschedulable_pods.remove(pod.pod, &mut self.entries);
         }
         let entry = &mut self.entries[pod.pod.index()];
         let priority = std::mem::replace(&mut entry.priority, pod.priority);
         entry.class = pod.class;
         match place {
-            QueuePlace::InFlight => events.iter().for_each(|event| self.in_flight.note(event)),
+            QueuePlace::InFlight => {
+                events.iter().for_each(|event| self.in_flight.add_event_if_any_in_flight(event))
+            }
             QueuePlace::Active if priority != pod.priority => {
-                self.leave(pod.pod);
+                self.delete_from_any_queue(pod.pod);
                 self.push_active(pod.pod);
             }
             QueuePlace::Backoff | QueuePlace::ErrorBackoff if priority != pod.priority => {
-                self.leave(pod.pod);
+                self.delete_from_any_queue(pod.pod);
                 self.push_backoff(pod.pod);
             }
             _ => {}
@@ -299,16 +311,16 @@ impl SchedulingQueue {
         if !is_waiting {
             return;
         }
-        self.waiting.insert(pod.pod, &mut self.entries[pod.pod.index()]);
+        self.unschedulable_pods.insert(pod.pod, &mut self.entries[pod.pod.index()]);
         for event in events {
             let key = GroupKey::of(&self.entries[pod.pod.index()]);
-            let strategy = strategy_for(&self.interest, &key, &pod, event, host);
-            if strategy == Strategy::Skip {
+            let strategy = is_pod_worth_requeuing(&self.interest, &key, &pod, event, queue_plugins);
+            if strategy == QueueingStrategy::Skip {
                 continue;
             }
-            self.leave(pod.pod);
+            self.delete_from_any_queue(pod.pod);
             self.incoming.because(Cause::Event(event.what));
-            self.requeue(pod.pod, strategy, now_ns, host);
+            self.requeue_pod_with_queueing_strategy(pod.pod, strategy, now_ns, queue_plugins);
             if !matches!(self.place(pod.pod), QueuePlace::Unschedulable | QueuePlace::Gated) {
                 return;
             }
@@ -321,11 +333,11 @@ impl SchedulingQueue {
             self.in_flight.leak();
         }
         if self.place(pod) != QueuePlace::Out {
-            self.leave(pod);
+            self.delete_from_any_queue(pod);
         }
     }
 
-    /// Takes the pod to be tried next. [`SchedulingQueue::done`] or [`SchedulingQueue::reject`]
+    /// Takes the pod to be tried next. [`SchedulingQueue::done`] or [`SchedulingQueue::add_unschedulable_pod_if_not_present`]
     /// must follow.
     pub fn pop(&mut self) -> Option<PodId> {
         let pod = match self.pop_active() {
@@ -335,109 +347,115 @@ impl SchedulingQueue {
         };
         self.set_place(pod, QueuePlace::InFlight);
         self.entries[pod.index()].attempts += 1;
-        self.in_flight.begin(pod, &mut self.entries);
+        self.in_flight.move_pod_to_in_flight(pod, &mut self.entries);
         Some(pod)
     }
 
     /// A popped pod needs no more events: it goes to its node.
     pub fn done(&mut self, pod: PodId) {
         if self.place(pod) == QueuePlace::InFlight || self.mutants.has(Mutant::DoubleDone) {
-            self.leave(pod);
+            self.delete_from_any_queue(pod);
         }
     }
 
     /// A pod that was popped did not make it. Without plugins it failed for another reason than a
     /// rejection.
-    pub fn reject(
+    pub fn add_unschedulable_pod_if_not_present(
         &mut self,
         pod: PodId,
-        (unschedulable, pending): (PluginSet, PluginSet),
+        (unschedulable, pending): (PluginNumberSet, PluginNumberSet),
         now_ns: u64,
-        host: &mut impl QueueHost,
+        queue_plugins: &mut impl QueuePlugins,
     ) {
         let entry = &mut self.entries[pod.index()];
         let is_error = unschedulable.is_empty() && pending.is_empty();
         if !(is_error && self.mutants.has(Mutant::StaleRejectors)) {
             (entry.unschedulable, entry.pending) = (unschedulable, pending);
         }
-        if entry.rejectors().is_empty() {
+        if entry.rejector_plugins().is_empty() {
             entry.errors = entry.errors.saturating_add(1);
         } else {
             entry.rejections = entry.rejections.saturating_add(1);
             entry.errors = 0;
         }
-        entry.set_gate(None);
+        entry.set_gating_plugin(None);
         entry.timestamp_ns = now_ns;
         entry.backoff_is_set = false;
         entry.was_flushed = false;
         entry.flushed_ns = 0;
-        let strategy = self.strategy_of_unseen(pod, host);
-        self.leave(pod);
+        let strategy = self.determine_scheduling_hint_for_in_flight_pod(pod, queue_plugins);
+        self.delete_from_any_queue(pod);
         self.incoming.because(Cause::AttemptFailed);
-        self.requeue(pod, strategy, now_ns, host);
+        self.requeue_pod_with_queueing_strategy(pod, strategy, now_ns, queue_plugins);
         self.is_asleep = true;
     }
 
     /// A popped pod is tried again at once: its attempt was neither a success nor a rejection.
-    pub fn again(&mut self, pod: PodId, now_ns: u64, host: &mut impl QueueHost) {
+    pub fn requeue_at_once(&mut self, pod: PodId, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
         if self.place(pod) == QueuePlace::InFlight {
-            self.leave(pod);
-            self.enter_active(pod, Entrance::Guarded, now_ns, host);
+            self.delete_from_any_queue(pod);
+            self.move_to_active_q(pod, Entrance::Guarded, now_ns, queue_plugins);
             self.is_asleep = true;
         }
     }
 
     /// Something happened: pods it may help are tried again, and pods in flight will know of it.
-    pub fn on_event(&mut self, event: &Event, scope: Scope, now_ns: u64, host: &mut impl QueueHost) {
-        if self.waiting.is_empty() && self.in_flight.is_empty() {
+    pub fn move_all_to_active_or_backoff_queue(
+        &mut self,
+        event: &Event,
+        scope: PreCheck,
+        now_ns: u64,
+        queue_plugins: &mut impl QueuePlugins,
+    ) {
+        if self.unschedulable_pods.is_empty() && self.in_flight.is_empty() {
             return;
         }
-        let is_wanted = |interest: &Interest| !interest.of(event.what).is_empty();
+        let is_wanted = |interest: &EventsOfInterest| !interest.of(event.what).is_empty();
         if !event.is_wildcard() && !self.interest.iter().any(is_wanted) {
             return;
         }
-        if !self.waiting.is_empty() {
-            self.find_helped(event, scope, host);
+        if !self.unschedulable_pods.is_empty() {
+            self.collect_pods_worth_requeuing(event, scope, queue_plugins);
             self.incoming.because(Cause::Event(event.what));
-            self.move_found(now_ns, host);
+            self.move_pods_to_active_or_backoff_queue(now_ns, queue_plugins);
         }
-        self.in_flight.note(event);
+        self.in_flight.add_event_if_any_in_flight(event);
     }
 
     /// A plugin asks for a pod to be tried again now.
-    pub fn activate(&mut self, pod: PodId, now_ns: u64, host: &mut impl QueueHost) {
+    pub fn activate(&mut self, pod: PodId, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
         let entrance = match self.place(pod) {
             QueuePlace::Unschedulable | QueuePlace::Gated => Entrance::Guarded,
             QueuePlace::Backoff | QueuePlace::ErrorBackoff => self.entrance_after_backoff(),
             QueuePlace::InFlight => {
-                let Entry { uid, class, .. } = self.entries[pod.index()];
+                let QueuedPodInfo { uid, class, .. } = self.entries[pod.index()];
                 let facts = PodFacts { uid, class, node: None, nominated: None };
-                return self.in_flight.note(&Event::pod(WILDCARD, None, Some(facts)));
+                return self.in_flight.add_event_if_any_in_flight(&Event::pod(WILDCARD, None, Some(facts)));
             }
             QueuePlace::Active | QueuePlace::Out => return,
         };
         self.is_asleep = false;
-        self.leave(pod);
+        self.delete_from_any_queue(pod);
         self.incoming.because(Cause::Activated);
-        self.enter_active(pod, entrance, now_ns, host);
+        self.move_to_active_q(pod, entrance, now_ns, queue_plugins);
     }
 
     /// Time has passed: whose backoff is over becomes ready, and whoever has waited for too long
     /// is tried again. Both are judged as of the last whole second or half minute, so that nothing
     /// depends on how often this is called.
-    pub fn tick(&mut self, now_ns: u64, host: &mut impl QueueHost) {
-        let second = now_ns / WINDOW_NS;
+    pub fn tick(&mut self, now_ns: u64, queue_plugins: &mut impl QueuePlugins) {
+        let second = now_ns / BACKOFF_Q_ORDERING_WINDOW_NS;
         if second == self.flushed_second {
             return;
         }
         self.flushed_second = second;
         if !self.backoff.is_empty() {
-            self.flush_backoff(now_ns, host);
+            self.flush_backoff_q_completed(now_ns, queue_plugins);
         }
         let half_minute = now_ns / FLUSH_EVERY_NS;
         if half_minute != self.flushed_half_minute {
             self.flushed_half_minute = half_minute;
-            self.flush_waiting(now_ns, host);
+            self.flush_unschedulable_pods_leftover(now_ns, queue_plugins);
         }
     }
 
@@ -445,8 +463,12 @@ impl SchedulingQueue {
     #[must_use]
     pub fn next_tick_ns(&self) -> Option<u64> {
         let ends = [BackoffKind::Rejected, BackoffKind::Error].map(|kind| self.backoff.first_end_ns(kind));
-        let backoff = ends.into_iter().flatten().min().map(|end_ns| (end_ns / WINDOW_NS + 1) * WINDOW_NS);
-        let flushes = self.flush_after_ns.is_some() && !self.waiting.is_empty();
+        let backoff = ends
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|end_ns| (end_ns / BACKOFF_Q_ORDERING_WINDOW_NS + 1) * BACKOFF_Q_ORDERING_WINDOW_NS);
+        let flushes = self.flush_after_ns.is_some() && !self.unschedulable_pods.is_empty();
         let flush = flushes.then(|| (self.flushed_half_minute + 1) * FLUSH_EVERY_NS);
         backoff.into_iter().chain(flush).min()
     }
@@ -454,12 +476,12 @@ impl SchedulingQueue {
     /// Marks what events kept for pods in flight, and pods that wait, refer to.
     pub(crate) fn mark(&self, marks: &mut Marks) {
         self.in_flight.events().for_each(|event| event.mark(marks));
-        self.waiting.classes().for_each(|class| marks.class(class));
+        self.unschedulable_pods.classes().for_each(|class| marks.class(class));
     }
 
     /// Memory that is for nothing.
     pub(crate) fn shrink(&mut self) {
-        self.waiting.shrink();
+        self.unschedulable_pods.shrink();
     }
 
     /// Bytes held.
@@ -468,7 +490,7 @@ impl SchedulingQueue {
         self.entries.memory_bytes()
             + self.active.memory_bytes()
             + self.backoff.memory_bytes()
-            + self.waiting.memory_bytes()
+            + self.unschedulable_pods.memory_bytes()
     }
 }
 

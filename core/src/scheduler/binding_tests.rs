@@ -7,10 +7,10 @@ use super::*;
 use crate::binding::{CallFailure, CallId};
 use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
-use crate::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
+use crate::framework::plugin::{Plugin, PreEnqueuePlugin, PreEnqueueResult};
 use crate::framework::points::{
-    Action, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
-    PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal, RegisteredEvent, ReservePlugin,
+    ActionType, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
+    PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, RegisteredEvent, ReservePlugin, Status,
 };
 use crate::framework::status::Reason;
 use crate::input::storage::StorageKind;
@@ -18,7 +18,7 @@ use crate::input::{ContainerInput, NodeInput, ResourceList};
 use crate::known_gaps::KnownGaps;
 use crate::quantity::Quantity;
 
-mod expectation;
+mod nominated_node_name;
 mod pre_enqueue_status;
 mod timing;
 
@@ -93,22 +93,22 @@ impl Plugin for Probed {
 }
 
 impl PreEnqueuePlugin for Probed {
-    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<HeldBack> {
-        self.script.lock().expect("not poisoned").closed.map(HeldBack::telling)
+    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<PreEnqueueResult> {
+        self.script.lock().expect("not poisoned").closed.map(PreEnqueueResult::rejected_with_message)
     }
 }
 
 impl EnqueueExtensions for Probed {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
-        vec![RegisteredEvent::always(EventResource::StorageClass, Action::ADD)]
+        vec![RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD)]
     }
 }
 
 impl ReservePlugin for Probed {
-    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Refusal> {
+    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Status> {
         self.note("reserve", pod);
         let refuses = self.script.lock().expect("not poisoned").refuses_reserve;
-        if refuses { Err(Refusal::unschedulable(Reason::Text("no"))) } else { Ok(()) }
+        if refuses { Err(Status::unschedulable(Reason::Text("no"))) } else { Ok(()) }
     }
 
     fn unreserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) {
@@ -237,7 +237,7 @@ impl Lab {
 
     /// Steps until idle; the calls that came up.
     fn run(&mut self) -> Vec<String> {
-        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
         let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
@@ -276,11 +276,11 @@ impl Lab {
 
     /// Nothing is held for anybody.
     fn check_clean(&self) {
-        assert!(self.scheduler.bindings().is_empty());
-        assert!(self.scheduler.bindings().waiting().is_empty());
+        assert!(self.scheduler.binding_cycles().is_empty());
+        assert!(self.scheduler.binding_cycles().waiting_pods().is_empty());
         assert!(self.scheduler.dispatcher().is_empty());
         assert_eq!(self.scheduler.queue().counts().in_flight, 0);
-        assert_eq!(self.scheduler.queue().kept_event_count(), 0);
+        assert_eq!(self.scheduler.queue().in_flight_event_count(), 0);
     }
 }
 
@@ -291,7 +291,7 @@ fn storage_class_added() -> ObjectEvent<'static> {
 }
 
 #[test]
-fn a_pod_without_work_is_bound_with_one_call() {
+fn pod_without_pre_bind_work_is_bound_with_one_call() {
     for mut lab in [Lab::new(), Lab::queued()] {
         lab.pod(7, pod("1", 0));
         assert_eq!(lab.run(), ["7 -> n1"]);
@@ -305,7 +305,7 @@ fn a_pod_without_work_is_bound_with_one_call() {
 }
 
 #[test]
-fn work_before_binding_is_announced() {
+fn pending_pre_bind_sets_nominated_node_name() {
     let mut lab = Lab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
@@ -319,7 +319,7 @@ fn work_before_binding_is_announced() {
 }
 
 #[test]
-fn a_queued_announcement_is_overtaken_by_the_binding_or_waited_for() {
+fn binding_waits_for_nominated_node_name_patch_in_flight() {
     let mut lab = Lab::queued();
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
@@ -331,7 +331,7 @@ fn a_queued_announcement_is_overtaken_by_the_binding_or_waited_for() {
 }
 
 #[test]
-fn an_announcement_that_never_left_holds_no_room_when_the_binding_fails() {
+fn superseded_nominated_node_name_patch_reserves_nothing_when_binding_fails() {
     let mut lab = Lab::queued();
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("2", 0));
@@ -341,11 +341,11 @@ fn an_announcement_that_never_left_holds_no_room_when_the_binding_fails() {
     lab.answer(Ok(()));
     assert_eq!(lab.run(), ["7 -> n1"]);
     lab.answer(Err(CallFailure::Conflict));
-    assert!(lab.scheduler.world().nominations().is_empty(), "the API never heard of it");
+    assert!(lab.scheduler.world().nominator().is_empty(), "the API never heard of it");
 }
 
 #[test]
-fn a_nomination_that_is_taken_back_does_not_wake_its_own_pod() {
+fn cleared_nominated_node_name_does_not_requeue_its_own_pod() {
     let mut lab = Lab::new();
     let node = lab.scheduler.node_id("n1");
     for uid in [7, 8] {
@@ -360,7 +360,7 @@ fn a_nomination_that_is_taken_back_does_not_wake_its_own_pod() {
 }
 
 #[test]
-fn a_condition_that_the_api_did_not_take_is_written_again() {
+fn failed_condition_patch_is_written_again() {
     let mut lab = Lab::new();
     lab.pod(7, pod("2", 0));
     for answer in [Err(CallFailure::Other), Ok(())] {
@@ -372,7 +372,7 @@ fn a_condition_that_the_api_did_not_take_is_written_again() {
 }
 
 #[test]
-fn a_nomination_that_is_there_already_is_not_written_again() {
+fn equal_nominated_node_name_is_not_written_again() {
     let mut lab = Lab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));
     lab.pod(7, pod("1", 0));
@@ -382,7 +382,7 @@ fn a_nomination_that_is_there_already_is_not_written_again() {
 }
 
 #[test]
-fn without_the_gate_nothing_is_announced_and_all_pre_binds_run() {
+fn without_feature_gate_no_nominated_node_name_is_written_and_all_pre_bind_plugins_run() {
     let mut lab =
         Lab::with(FeatureGates { nominated_node_name_for_expectation: false, ..FeatureGates::default() });
     lab.pod(7, pod("1", 0));
@@ -392,7 +392,7 @@ fn without_the_gate_nothing_is_announced_and_all_pre_binds_run() {
 }
 
 #[test]
-fn a_refused_reservation_undoes_all_in_reverse() {
+fn failed_reserve_unreserves_all_plugins() {
     let mut lab = Lab::new();
     lab.second.set(|script| script.refuses_reserve = true);
     lab.pod(7, pod("1", 0));
@@ -405,10 +405,10 @@ fn a_refused_reservation_undoes_all_in_reverse() {
 }
 
 #[test]
-fn a_denied_permit_undoes_the_reservation() {
+fn denied_permit_unreserves() {
     let mut lab = Lab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
-    let denied = Permit::Deny(Refusal::unschedulable(Reason::Text("not you")));
+    let denied = Permit::Deny(Status::unschedulable(Reason::Text("not you")));
     lab.second.set(|script| script.permit = Some(denied));
     lab.pod(7, pod("1", 0));
     assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 not you."]);
@@ -418,7 +418,7 @@ fn a_denied_permit_undoes_the_reservation() {
 }
 
 #[test]
-fn a_waiting_pod_goes_on_when_all_allow_it() {
+fn waiting_pod_is_bound_when_all_permit_plugins_allow() {
     let mut lab = Lab::new();
     for plugin in [&lab.first, &lab.second] {
         plugin.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
@@ -427,7 +427,7 @@ fn a_waiting_pod_goes_on_when_all_allow_it() {
     assert_eq!(lab.run(), ["7 ~ n1"], "it will be held up");
     lab.answer(Ok(()));
     assert_eq!(lab.run(), [""; 0]);
-    assert_eq!(lab.scheduler.bindings().waiting().len(), 1);
+    assert_eq!(lab.scheduler.binding_cycles().waiting_pods().len(), 1);
     lab.scheduler.requests.push(Request::Allow { pod: PodUid(7), plugin: "First" });
     lab.pass(1);
     assert_eq!(lab.run(), [""; 0], "one of two");
@@ -439,7 +439,7 @@ fn a_waiting_pod_goes_on_when_all_allow_it() {
 }
 
 #[test]
-fn a_pod_that_waits_does_not_keep_others_from_being_scheduled() {
+fn waiting_pod_does_not_block_scheduling_of_others() {
     let mut lab = Lab::new();
     lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", "1"))), 0);
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
@@ -451,7 +451,7 @@ fn a_pod_that_waits_does_not_keep_others_from_being_scheduled() {
 }
 
 #[test]
-fn a_wait_that_is_too_long_ends_in_rejection_and_makes_room() {
+fn permit_timeout_rejects_waiting_pod_and_requeues_others() {
     for is_on in [true, false] {
         let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
         let mut lab = Lab::with(gates);
@@ -479,7 +479,7 @@ fn a_wait_that_is_too_long_ends_in_rejection_and_makes_room() {
 }
 
 #[test]
-fn a_plugin_may_reject_a_waiting_pod() {
+fn plugin_rejects_waiting_pod() {
     let mut lab = Lab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     lab.pod(7, pod("1", 0));
@@ -493,12 +493,12 @@ fn a_plugin_may_reject_a_waiting_pod() {
 }
 
 #[test]
-fn pre_bind_calls_and_waits_are_asked_about_until_done() {
+fn pre_bind_plugin_is_called_after_each_answer_event_and_timeout_until_done() {
     let mut lab = Lab::new();
     let patch = StatusPatch {
         pod: PodUid(7),
         condition: None,
-        nomination: crate::framework::points::Nomination::Clear,
+        nomination: crate::framework::points::NominatingInfo::Clear,
     };
     lab.first.set(|script| {
         script.pre_flight = Some(WORK);
@@ -524,7 +524,7 @@ fn pre_bind_calls_and_waits_are_asked_about_until_done() {
 }
 
 #[test]
-fn a_refused_binding_is_undone_and_tried_again_later() {
+fn refused_binding_unreserves_and_backs_off() {
     let mut lab = Lab::new();
     lab.pod(7, pod("1", 5));
     lab.pod(8, pod("1", 0));
@@ -537,7 +537,7 @@ fn a_refused_binding_is_undone_and_tried_again_later() {
 }
 
 #[test]
-fn a_binding_that_fails_in_passing_is_made_again() {
+fn transient_binding_failure_is_retried_by_dispatcher() {
     let mut lab = Lab::new();
     lab.pod(7, pod("1", 0));
     lab.run();
@@ -551,7 +551,7 @@ fn a_binding_that_fails_in_passing_is_made_again() {
 }
 
 #[test]
-fn a_pod_that_goes_while_it_is_bound_leaves_nothing() {
+fn delete_of_pod_in_binding_cycle_leaves_no_state() {
     for held in [true, false] {
         let mut lab = Lab::new();
         if held {
@@ -568,7 +568,7 @@ fn a_pod_that_goes_while_it_is_bound_leaves_nothing() {
 }
 
 #[test]
-fn a_pod_bound_by_another_while_it_waits_is_given_up() {
+fn waiting_pod_bound_by_another_scheduler_is_unreserved() {
     let mut lab = Lab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     lab.pod(7, pod("1", 0));
@@ -581,7 +581,7 @@ fn a_pod_bound_by_another_while_it_waits_is_given_up() {
 }
 
 #[test]
-fn the_watch_may_be_faster_than_the_answer() {
+fn binding_confirmed_by_watch_before_api_answer_stays_bound() {
     for result in [Ok(()), Err(CallFailure::Other)] {
         let mut lab = Lab::new();
         lab.pod(7, pod("1", 0));
@@ -594,7 +594,7 @@ fn the_watch_may_be_faster_than_the_answer() {
 }
 
 #[test]
-fn with_the_gate_on_a_nomination_outlives_a_failed_cycle() {
+fn failed_cycle_keeps_nominated_node_name_with_feature_gate_only() {
     for (is_on, expected) in [(true, "7: 0/1"), (false, "7 ~: 0/1")] {
         let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
         let mut lab = Lab::with(gates);
@@ -610,7 +610,7 @@ fn with_the_gate_on_a_nomination_outlives_a_failed_cycle() {
 }
 
 #[test]
-fn a_nomination_that_goes_makes_room_for_equals_and_lower() {
+fn cleared_nominated_node_name_requeues_pods_of_equal_or_lower_priority() {
     let mut lab = Lab::new();
     let node = lab.scheduler.node_id("n1");
     lab.pod(7, pod("2", 5));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::preempt::PostFilterWords;
+use super::post_filter::PostFilterWords;
 use crate::api_call::{ConditionChange, ConditionReason};
 use crate::framework::diagnosis::Diagnosis;
 use crate::preemption::nobody_to_evict;

@@ -147,7 +147,7 @@ impl Scheduler {
     pub(super) fn count_scheduled(&mut self, pod: PodId) {
         self.attempt_counts(pod).scheduled += 1;
         self.counters.pod_attempts.observe(u64::from(self.queue.attempts(pod)));
-        self.counters.scheduled_after_flush += u64::from(self.queue.was_flushed(pod));
+        self.counters.scheduled_after_flush += u64::from(self.queue.was_flushed_from_unschedulable(pod));
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_fall_into_upstreams_buckets() {
+    fn doubling_histogram_uses_upstreams_exponential_buckets() {
         let mut victims: Doubling<7> = Doubling::default();
         for value in [0, 1, 2, 3, 4, 5, 64, 65, 1000] {
             victims.observe(value);

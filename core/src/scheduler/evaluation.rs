@@ -52,8 +52,8 @@ impl Evaluation<'_> {
     }
 
     /// Where the pod would go.
-    pub fn decide(&mut self, engine: &mut Engine, pending: Pending) -> Decision {
-        engine.decide(self.world, self.profile, pending, &mut NoProbe)
+    pub fn schedule_pod(&mut self, engine: &mut Engine, pending: Pending) -> Decision {
+        engine.schedule_pod(self.world, self.profile, pending, &mut NoProbe)
     }
 
     /// Which pods would have to go for it.

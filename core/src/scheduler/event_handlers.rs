@@ -14,26 +14,26 @@ use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::event::{
-    ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, Action, ClusterEvent, Event, EventObject, EventResource,
+    ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, ActionType, ClusterEvent, Event, EventObject, EventResource,
     NodeState, PodFacts,
 };
-use crate::queue::{QueuePlace, QueuedPod, Scope};
+use crate::queue::{PreCheck, QueuePlace, QueuedPod};
 use crate::resources::{Amounts, ResourceKind};
 use crate::storage::StorageNews;
 
 impl Scheduler {
     /// An object other than a pod was added, or has changed.
     pub(super) fn add_or_update(&mut self, object: ObjectInput<'_>, is_update: bool) {
-        let action = if is_update { Action::UPDATE } else { Action::ADD };
+        let action = if is_update { ActionType::UPDATE } else { ActionType::ADD };
         match object {
             ObjectInput::Pod(update) => self.add_or_update_pod(update),
             ObjectInput::NominatedNodeName { pod, node, resource_version } => {
-                self.on_nomination(pod, node, resource_version);
+                self.on_nominated_node_name(pod, node, resource_version);
             }
             ObjectInput::Node(node) => self.add_or_update_node(node),
             ObjectInput::Namespace { name, labels } => {
                 if self.world.upsert_namespace(name, labels) {
-                    self.on_namespace_change(name, Action::UPDATE);
+                    self.on_namespace_change(name, ActionType::UPDATE);
                 }
             }
             ObjectInput::Service(service) => self.world.owners_mut().upsert_service(service.clone()),
@@ -57,7 +57,7 @@ impl Scheduler {
         let news = match kind {
             ObjectKind::Namespace => {
                 if self.world.remove_namespace(name) {
-                    self.on_namespace_change(name, Action::DELETE);
+                    self.on_namespace_change(name, ActionType::DELETE);
                 }
                 return;
             }
@@ -82,16 +82,19 @@ impl Scheduler {
             }
             ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes have keys of their own"),
         };
-        self.raise(object, Action::DELETE, news);
+        self.raise(object, ActionType::DELETE, news);
     }
 
     /// Raises the event of an object of a kind that some plugin may wait for.
-    fn raise(&mut self, object: NamedObject<'_>, action: Action, news: StorageNews) {
+    fn raise(&mut self, object: NamedObject<'_>, action: ActionType, news: StorageNews) {
         let Some(resource) = object.kind.row().event else { return };
         let symbols = &mut self.world.vocabulary.symbols;
         let (namespace, name) = (symbols.intern(object.namespace), symbols.intern(object.name));
         let what = ClusterEvent { resource, action };
-        self.tell(&Event { what, object: EventObject::Named { namespace, name, news } }, Scope::Everyone);
+        self.move_all_to_active_or_backoff_queue(
+            &Event { what, object: EventObject::Named { namespace, name, news } },
+            PreCheck::Everyone,
+        );
         self.serve_requests();
         self.reclaim_if_due();
     }
@@ -100,7 +103,7 @@ impl Scheduler {
     ///
     /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
     /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
-    fn on_namespace_change(&mut self, name: &str, action: Action) {
+    fn on_namespace_change(&mut self, name: &str, action: ActionType) {
         let is_heard = self.settings.known_gaps == KnownGaps::Mended
             && !self.settings.mutants.has(Mutant::NamespaceUnheard);
         if is_heard {
@@ -125,11 +128,14 @@ impl Scheduler {
         }
         let old = self.nodes[id.index()].replace(Arc::clone(&new));
         let actions = match &old {
-            None => vec![Action::ADD],
-            Some(old) => node_changes(old, &new),
+            None => vec![ActionType::ADD],
+            Some(old) => node_scheduling_properties_change(old, &new),
         };
         for action in actions {
-            self.tell(&Event::node(action, old.clone(), Some(Arc::clone(&new))), Scope::Everyone);
+            self.move_all_to_active_or_backoff_queue(
+                &Event::node(action, old.clone(), Some(Arc::clone(&new))),
+                PreCheck::Everyone,
+            );
         }
         self.serve_requests();
         if old.is_some() {
@@ -143,7 +149,10 @@ impl Scheduler {
         let old = self.nodes.get_mut(id.index()).and_then(Option::take);
         self.world.remove_node(id);
         if old.is_some() {
-            self.tell(&Event::node(Action::DELETE, old, None), Scope::Everyone);
+            self.move_all_to_active_or_backoff_queue(
+                &Event::node(ActionType::DELETE, old, None),
+                PreCheck::Everyone,
+            );
         }
         self.serve_requests();
         self.reclaim_if_due();
@@ -166,7 +175,7 @@ impl Scheduler {
         row.is_preempted |= update.is_preempted;
         let class = row.class;
         if self.world.class(class).is_terminating {
-            self.victim_leaves(update.uid);
+            self.on_victim_deletion(update.uid);
         }
         self.serve_requests();
         if has_other_class {
@@ -186,18 +195,18 @@ impl Scheduler {
         self.counts.enter(state);
         if let Some(node) = update.node {
             self.world.place(pod, node);
-            self.tell_came(pod);
+            self.add_assigned_pod_event(pod);
         } else if state == PodState::Pending {
-            self.enqueue(pod);
+            self.add_pod_to_scheduling_queue(pod);
         }
         pod
     }
 
     /// Puts a pod that is ours into the queue.
-    pub(super) fn enqueue(&mut self, pod: PodId) {
+    pub(super) fn add_pod_to_scheduling_queue(&mut self, pod: PodId) {
         let queued = self.queued(pod);
         let now_ns = self.now_ns;
-        self.with_queue(|queue, host| queue.add(queued, now_ns, host));
+        self.with_queue(|queue, queue_plugins| queue.add(queued, now_ns, queue_plugins));
     }
 
     /// Looks afresh at every pod that is on no node; the queue is empty.
@@ -209,8 +218,8 @@ impl Scheduler {
             let class = self.world.pods().get(pod).class;
             if self.profile_of(class).is_some() {
                 self.move_to(pod, PodState::Pending);
-                self.note_nomination(pod, self.world.pods().get(pod).nominated());
-                self.enqueue(pod);
+                self.update_nominated_pod(pod, self.world.pods().get(pod).nominated());
+                self.add_pod_to_scheduling_queue(pod);
             } else {
                 self.move_to(pod, PodState::Foreign);
             }
@@ -222,15 +231,17 @@ impl Scheduler {
         let Some(node) = update.node else {
             let is_out = row.state == PodState::Assumed && self.queue.place(pod) == QueuePlace::Out;
             if is_out && self.settings.mutants.has(Mutant::QueuedWhileBinding) {
-                self.enqueue(pod);
+                self.add_pod_to_scheduling_queue(pod);
             }
             if row.class != update.class {
                 let is_terminating = |class| self.world.class(class).is_terminating;
                 let stays = self.settings.mutants.has(Mutant::BindingVictimStays);
                 let begins_to_leave = !is_terminating(row.class) && is_terminating(update.class);
                 match row.state {
-                    PodState::Assumed if begins_to_leave && !stays => self.release_assumed(pod, update.class),
-                    _ => self.change_class(pod, update.class),
+                    PodState::Assumed if begins_to_leave && !stays => {
+                        self.handle_assumed_pod_deletion(pod, update.class)
+                    }
+                    _ => self.update_pod_class(pod, update.class),
                 }
             }
             return;
@@ -238,97 +249,103 @@ impl Scheduler {
         match row.state {
             PodState::Bound if row.node() == Some(node) => {
                 if row.class != update.class {
-                    self.change_class(pod, update.class);
+                    self.update_pod_class(pod, update.class);
                 }
             }
             PodState::Assumed if row.node() == Some(node) => {
                 if row.class != update.class {
-                    self.replace(pod, update.class, node);
+                    self.update_assigned_pod_in_cache(pod, update.class, node);
                 }
-                self.confirm(pod);
+                self.confirm_assumed_pod(pod);
             }
-            _ => self.take_elsewhere(pod, update.class, node),
+            _ => self.add_assigned_pod_to_cache(pod, update.class, node),
         }
     }
 
     /// The API says that a pod is where we put it.
-    fn confirm(&mut self, pod: PodId) {
+    fn confirm_assumed_pod(&mut self, pod: PodId) {
         self.move_to(pod, PodState::Bound);
         self.count_scheduled(pod);
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
         self.world.forget_volumes(uid);
-        self.own_nominations.forget(uid);
+        self.nominated_node_name_versions.delete(uid);
         if was_nominated && !self.settings.mutants.has(Mutant::BoundStillNominated) {
-            self.note_nomination(pod, None);
+            self.update_nominated_pod(pod, None);
         }
-        if !self.bindings.is_empty() {
+        if !self.binding_cycles.is_empty() {
             self.on_bound_while_binding(uid);
         }
-        self.tell_came(pod);
+        self.add_assigned_pod_event(pod);
     }
 
     /// Somebody else bound it, or bound it elsewhere than we assumed.
-    fn take_elsewhere(&mut self, pod: PodId, class: ClassId, node: NodeId) {
+    fn add_assigned_pod_to_cache(&mut self, pod: PodId, class: ClassId, node: NodeId) {
         let row = *self.world.pods().get(pod);
         self.queue.delete(pod);
-        self.preempting.end(row.uid);
+        self.preemption_executor.end(row.uid);
         self.abandon_binding(row.uid);
         self.world.unreserve_volumes(row.uid);
         if row.node().is_some() {
             let before = self.facts(pod);
             self.world.displace(pod);
-            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), Scope::Except(row.uid));
+            self.move_all_to_active_or_backoff_queue(
+                &Event::pod(ASSIGNED_POD_DELETE, Some(before), None),
+                PreCheck::Except(row.uid),
+            );
         }
-        self.dispatcher.forget(row.uid);
-        self.own_nominations.forget(row.uid);
-        self.note_nomination(pod, None);
+        self.dispatcher.remove_pending(row.uid);
+        self.nominated_node_name_versions.delete(row.uid);
+        self.update_nominated_pod(pod, None);
         if row.node().is_none() {
             let held = row.nominated().or_else(|| self.missed.remove(&row.uid));
-            self.leave_room(pod, held.filter(|&nominated| nominated != node));
+            self.requeue_pods_after_nomination_left(pod, held.filter(|&nominated| nominated != node));
         }
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
         self.move_to(pod, PodState::Bound);
-        self.tell_came(pod);
+        self.add_assigned_pod_event(pod);
     }
 
     /// A pod on its way to a node is to go. The API will refuse to bind it, so its room is free now.
     /// Upstream: eventhandlers.go `handleAssumedPodDeletion`.
-    fn release_assumed(&mut self, pod: PodId, class: ClassId) {
+    fn handle_assumed_pod_deletion(&mut self, pod: PodId, class: ClassId) {
         let before = self.facts(pod);
         self.queue.delete(pod);
         self.abandon_binding(before.uid);
-        self.dispatcher.forget(before.uid);
+        self.dispatcher.remove_pending(before.uid);
         self.world.unreserve_volumes(before.uid);
         self.world.displace(pod);
         self.world.pods_mut().get_mut(pod).class = class;
         self.move_to(pod, PodState::Pending);
-        self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), Scope::Everyone);
+        self.move_all_to_active_or_backoff_queue(
+            &Event::pod(ASSIGNED_POD_DELETE, Some(before), None),
+            PreCheck::Everyone,
+        );
     }
 
     /// The pod counts by its class: takes it off its node while the class changes.
-    fn replace(&mut self, pod: PodId, class: ClassId, node: NodeId) {
+    fn update_assigned_pod_in_cache(&mut self, pod: PodId, class: ClassId, node: NodeId) {
         self.world.displace(pod);
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
     }
 
-    fn change_class(&mut self, pod: PodId, class: ClassId) {
+    fn update_pod_class(&mut self, pod: PodId, class: ClassId) {
         let before = self.facts(pod);
         let row = *self.world.pods().get(pod);
         match row.node() {
-            Some(node) => self.replace(pod, class, node),
+            Some(node) => self.update_assigned_pod_in_cache(pod, class, node),
             None => {
                 self.world.pods_mut().get_mut(pod).class = class;
                 if row.nominated().is_some() {
                     // Room is held for the pod as it is now. Upstream: nominator.go `UpdateNominatedPod`.
-                    self.note_nomination(pod, row.nominated());
+                    self.update_nominated_pod(pod, row.nominated());
                 }
             }
         }
         let after = self.facts(pod);
-        let changes = pod_changes(self.world.class(row.class), self.world.class(class));
+        let changes = pod_scheduling_properties_change(self.world.class(row.class), self.world.class(class));
         let resource = if row.state == PodState::Pending {
             EventResource::TargetPod
         } else {
@@ -343,21 +360,23 @@ impl Scheduler {
             PodState::Pending => {
                 let queued = self.queued(pod);
                 let now_ns = self.now_ns;
-                self.with_queue(|queue, host| queue.update(queued, &events, now_ns, host));
+                self.with_queue(|queue, queue_plugins| queue.update(queued, &events, now_ns, queue_plugins));
             }
             PodState::Assumed | PodState::Bound => {
-                events.iter().for_each(|event| self.tell(event, Scope::Everyone));
+                events
+                    .iter()
+                    .for_each(|event| self.move_all_to_active_or_backoff_queue(event, PreCheck::Everyone));
             }
         }
     }
 
     /// A pod is gone, or has finished: it no longer counts on its node.
     pub(super) fn delete_pod(&mut self, uid: PodUid) {
-        self.remove_pod(uid);
+        self.delete_pod_from_cache_or_queue(uid);
         self.reclaim_if_due();
     }
 
-    pub(super) fn remove_pod(&mut self, uid: PodUid) {
+    pub(super) fn delete_pod_from_cache_or_queue(&mut self, uid: PodUid) {
         #[cfg(feature = "mutants")]
         if self.misses_removal(uid) {
             return;
@@ -366,10 +385,10 @@ impl Scheduler {
         let row = *self.world.pods().get(pod);
         let before = self.facts(pod);
         self.queue.delete(pod);
-        self.preempting.end(uid);
+        self.preemption_executor.end(uid);
         self.abandon_binding(uid);
-        self.dispatcher.forget(uid);
-        self.own_nominations.forget(uid);
+        self.dispatcher.remove_pending(uid);
+        self.nominated_node_name_versions.delete(uid);
         self.world.unreserve_volumes(uid);
         let mutants = self.settings.mutants;
         let held = self.missed.remove(&uid).or(row.nominated());
@@ -377,41 +396,49 @@ impl Scheduler {
         let scope = match (row.node(), held) {
             (Some(_), _) => {
                 self.world.displace(pod);
-                Some(Scope::Everyone)
+                Some(PreCheck::Everyone)
             }
             // Pods of a lower or the same priority had to leave room for it.
             (None, Some(_)) if mutants.has(Mutant::NominationMovesSilently) => None,
-            (None, Some(_)) => Some(Scope::UpToPriority(self.world.class(row.class).priority)),
+            (None, Some(_)) => Some(PreCheck::UpToPriority(self.world.class(row.class).priority)),
             (None, None) => None,
         };
         if !mutants.has(Mutant::GhostNomination) {
-            self.note_nomination(pod, None);
+            self.update_nominated_pod(pod, None);
         }
         self.counts.leave(row.state);
         self.world.pods_mut().remove(pod);
         if let Some(scope) = scope {
-            self.tell(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
+            self.move_all_to_active_or_backoff_queue(
+                &Event::pod(ASSIGNED_POD_DELETE, Some(before), None),
+                scope,
+            );
         }
-        self.victim_leaves(uid);
+        self.on_victim_deletion(uid);
         self.serve_requests();
     }
 
     #[inline]
-    fn tell_came(&mut self, pod: PodId) {
+    fn add_assigned_pod_event(&mut self, pod: PodId) {
         let facts = self.facts(pod);
-        self.tell(&Event::pod(ASSIGNED_POD_ADD, None, Some(facts)), Scope::Everyone);
+        self.move_all_to_active_or_backoff_queue(
+            &Event::pod(ASSIGNED_POD_ADD, None, Some(facts)),
+            PreCheck::Everyone,
+        );
     }
 
     /// Something happened: whom it may help is tried again, and PreBind plugins that wait for it
     /// are asked.
-    pub(super) fn tell(&mut self, event: &Event, scope: Scope) {
+    pub(super) fn move_all_to_active_or_backoff_queue(&mut self, event: &Event, scope: PreCheck) {
         let queue = self.queue.counts();
         if queue.unschedulable + queue.gated + queue.in_flight > 0 {
             let now_ns = self.now_ns;
-            self.with_queue(|queue, host| queue.on_event(event, scope, now_ns, host));
+            self.with_queue(|queue, queue_plugins| {
+                queue.move_all_to_active_or_backoff_queue(event, scope, now_ns, queue_plugins)
+            });
         }
-        if self.bindings.has_pre_bind_waits() {
-            self.tell_pre_binds(event);
+        if self.binding_cycles.has_pre_bind_waits() {
+            self.notify_pre_bind_waits(event);
         }
     }
 
@@ -431,33 +458,33 @@ impl Scheduler {
 }
 
 /// What changed of a node, by the names that plugins register for.
-fn node_changes(old: &NodeState, new: &NodeState) -> Vec<Action> {
+fn node_scheduling_properties_change(old: &NodeState, new: &NodeState) -> Vec<ActionType> {
     let is_uncordoned = old.is_unschedulable && !new.is_unschedulable;
     let has_other_amounts =
         old.allocatable != new.allocatable || old.allocatable_pods != new.allocatable_pods;
     let changes = [
-        (is_uncordoned, Action::UPDATE_NODE_TAINT),
-        (has_other_amounts, Action::UPDATE_NODE_ALLOCATABLE),
-        (old.labels != new.labels, Action::UPDATE_NODE_LABEL),
-        (old.taints != new.taints, Action::UPDATE_NODE_TAINT),
-        (old.features != new.features, Action::UPDATE_NODE_DECLARED_FEATURE),
+        (is_uncordoned, ActionType::UPDATE_NODE_TAINT),
+        (has_other_amounts, ActionType::UPDATE_NODE_ALLOCATABLE),
+        (old.labels != new.labels, ActionType::UPDATE_NODE_LABEL),
+        (old.taints != new.taints, ActionType::UPDATE_NODE_TAINT),
+        (old.features != new.features, ActionType::UPDATE_NODE_DECLARED_FEATURE),
     ];
     changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect()
 }
 
 /// What changed of a pod, by the names that plugins register for; the general update if it has none.
-fn pod_changes(old: &PodClass, new: &PodClass) -> Vec<Action> {
+fn pod_scheduling_properties_change(old: &PodClass, new: &PodClass) -> Vec<ActionType> {
     let had_gates = !old.scheduling_gates.is_empty();
     let changes = [
-        (old.labels != new.labels, Action::UPDATE_POD_LABEL),
-        (has_more(&old.placed, &new.placed), Action::UPDATE_POD_SCALE_DOWN),
-        (has_more(&new.placed, &old.placed), Action::UPDATE_POD_SCALE_UP),
-        (had_gates && new.scheduling_gates.is_empty(), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
-        (old.tolerations.len() != new.tolerations.len(), Action::UPDATE_POD_TOLERATION),
+        (old.labels != new.labels, ActionType::UPDATE_POD_LABEL),
+        (has_more(&old.placed, &new.placed), ActionType::UPDATE_POD_SCALE_DOWN),
+        (has_more(&new.placed, &old.placed), ActionType::UPDATE_POD_SCALE_UP),
+        (had_gates && new.scheduling_gates.is_empty(), ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        (old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION),
     ];
-    let named: Vec<Action> =
+    let named: Vec<ActionType> =
         changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect();
-    if named.is_empty() { vec![Action::UPDATE] } else { named }
+    if named.is_empty() { vec![ActionType::UPDATE] } else { named }
 }
 
 /// Whether `one` asks for more of anything than `other`, or for something that `other` does not name.

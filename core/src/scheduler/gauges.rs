@@ -15,7 +15,7 @@ impl Scheduler {
     #[must_use]
     pub fn unschedulable_by_plugin(&self) -> BTreeMap<(&'static str, &str), u64> {
         let mut counts = BTreeMap::new();
-        for (profile, plugins) in self.queue.rejected() {
+        for (profile, plugins) in self.queue.rejector_plugins() {
             let profile = &self.parts[usize::from(profile.0)].profile;
             for plugin in plugins.iter() {
                 let known = profile.plugins().get(usize::from(plugin.0));
@@ -31,7 +31,7 @@ impl Scheduler {
     #[must_use]
     pub fn in_flight_events(&self) -> BTreeMap<String, u64> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for what in self.queue.kept_events() {
+        for what in self.queue.in_flight_events() {
             *counts.entry(what.label()).or_default() += 1;
         }
         counts.insert(POD_POPPED.to_owned(), self.queue.counts().in_flight as u64);

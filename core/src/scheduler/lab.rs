@@ -109,14 +109,14 @@ impl Lab {
     }
 
     /// One cycle, and the calls that came up.
-    pub(super) fn step(&mut self) -> (Step, Vec<String>) {
-        let step = self.scheduler.step(&mut NoProbe);
+    pub(super) fn step(&mut self) -> (ScheduleOneOutcome, Vec<String>) {
+        let step = self.scheduler.schedule_one(&mut NoProbe);
         (step, self.calls())
     }
 
     /// Steps until idle; the calls that came up.
     pub(super) fn run(&mut self) -> Vec<String> {
-        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
         self.calls()
     }
 
@@ -192,15 +192,15 @@ impl Lab {
     /// Whom a pod is nominated to, by the nominator.
     pub(super) fn nomination(&self, uid: u64) -> Option<&str> {
         let world = self.scheduler.world();
-        world.nominations().node_of(PodUid(uid)).map(|node| world.node_name(node))
+        world.nominator().node_of(PodUid(uid)).map(|node| world.node_name(node))
     }
 
     /// Nothing is held for anybody.
     #[track_caller]
     pub(super) fn check_clean(&self) {
-        assert!(self.scheduler.bindings().is_empty());
+        assert!(self.scheduler.binding_cycles().is_empty());
         assert!(self.scheduler.dispatcher().is_empty());
         assert_eq!(self.scheduler.queue().counts().in_flight, 0);
-        assert_eq!(self.scheduler.queue().kept_event_count(), 0);
+        assert_eq!(self.scheduler.queue().in_flight_event_count(), 0);
     }
 }

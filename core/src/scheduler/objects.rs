@@ -111,7 +111,7 @@ pub enum ObjectEvent<'a> {
     /// It changed.
     Modified(ObjectInput<'a>),
     /// It is gone. A pod that has finished counts as gone: it takes no room any more.
-    Deleted(ObjectKey<'a>),
+    Deleted(ObjectRef<'a>),
 }
 
 /// An object, as far as the engine reads it.
@@ -156,7 +156,7 @@ pub enum ObjectInput<'a> {
 
 /// Which object.
 #[derive(Clone, Copy, Debug)]
-pub enum ObjectKey<'a> {
+pub enum ObjectRef<'a> {
     /// A pod.
     Pod(PodUid),
     /// A node, by its name.
@@ -188,7 +188,7 @@ impl<'a> ObjectEvent<'a> {
     #[inline]
     #[must_use]
     pub fn pod_deleted(pod: PodUid) -> ObjectEvent<'a> {
-        ObjectEvent::Deleted(ObjectKey::Pod(pod))
+        ObjectEvent::Deleted(ObjectRef::Pod(pod))
     }
 
     /// A pod's status names a node, or none.
@@ -206,14 +206,14 @@ impl<'a> ObjectEvent<'a> {
     /// A node is gone.
     #[must_use]
     pub fn node_deleted(name: &'a str) -> ObjectEvent<'a> {
-        ObjectEvent::Deleted(ObjectKey::Node(name))
+        ObjectEvent::Deleted(ObjectRef::Node(name))
     }
 
     /// An object of storage is gone.
     #[must_use]
     pub fn storage_deleted(key: &'a StorageKey) -> ObjectEvent<'a> {
         let StorageKey { kind, namespace, name } = key;
-        ObjectEvent::Deleted(ObjectKey::Named(NamedObject {
+        ObjectEvent::Deleted(ObjectRef::Named(NamedObject {
             kind: ObjectKind::Storage(*kind),
             namespace,
             name,
@@ -231,11 +231,11 @@ impl Scheduler {
             | ObjectEvent::Modified(ObjectInput::Pod(update)) => {
                 self.add_or_update_pod(update);
             }
-            ObjectEvent::Deleted(ObjectKey::Pod(pod)) => self.delete_pod(pod),
+            ObjectEvent::Deleted(ObjectRef::Pod(pod)) => self.delete_pod(pod),
             ObjectEvent::Added(object) => self.add_or_update(object, false),
             ObjectEvent::Modified(object) => self.add_or_update(object, true),
-            ObjectEvent::Deleted(ObjectKey::Node(name)) => self.delete_node_from_cache(name),
-            ObjectEvent::Deleted(ObjectKey::Named(object)) => self.delete_object(object),
+            ObjectEvent::Deleted(ObjectRef::Node(name)) => self.delete_node_from_cache(name),
+            ObjectEvent::Deleted(ObjectRef::Named(object)) => self.delete_object(object),
         }
     }
 }
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_one_row_and_is_found_by_its_names() {
+    fn every_object_kind_has_one_row_and_is_found_by_its_names() {
         for (at, row) in KINDS.iter().enumerate() {
             assert_eq!(ObjectKind::of(row.api_version, row.name), Some(row.kind), "{}", row.name);
             assert_eq!(row.kind.row(), row);

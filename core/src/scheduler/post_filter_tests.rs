@@ -9,7 +9,8 @@ use crate::cycle::select::TieBreak;
 use crate::framework::extend::{ExtenderError, FilterAnswer, Verb, Victims};
 use crate::framework::plugin::Plugin;
 use crate::framework::points::{
-    EnqueueExtensions, Failed, Handle, Nomination, PodRef, PostFilter, PostFilterPlugin, PostFilterVerdict,
+    EnqueueExtensions, Failed, Handle, NominatingInfo, PodRef, PostFilter, PostFilterPlugin,
+    PostFilterVerdict,
 };
 use crate::framework::status::{Code, Reason};
 use crate::input::{ContainerInput, NodeInput, PreemptionPolicy, ResourceList};
@@ -58,7 +59,7 @@ fn observe(scheduler: &mut Scheduler, uid: u64, spec: PodInput, node: Option<&st
 
 /// Steps until idle; what was asked for, as text.
 fn run(scheduler: &mut Scheduler) -> Vec<String> {
-    while scheduler.step(&mut NoProbe) != Step::Idle {}
+    while scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
     calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
@@ -69,7 +70,7 @@ fn standing(scheduler: &Scheduler, uid: u64) -> Option<Standing> {
 }
 
 #[test]
-fn a_condition_says_what_preemption_came_to() {
+fn unschedulable_condition_carries_preemption_message() {
     // n1 has a pod of priority 0, n2 one of priority 5, n3 is too small for anybody.
     let nodes = [node("n1", "2"), node("n2", "2"), node("n3", "1")];
     let waiting = |cpu, priority| PodInput { preemption: PreemptionPolicy::Never, ..pod(cpu, priority) };
@@ -114,7 +115,7 @@ fn a_condition_says_what_preemption_came_to() {
 }
 
 #[test]
-fn victims_that_would_not_help_are_told_by_what_rejects_without_them() {
+fn preemption_message_gives_rejection_with_victims_removed() {
     let mut scheduler = scheduler(None, Vec::new(), &[node("n1", "4")]);
     observe(&mut scheduler, 1, pod("1", 0), Some("n1"));
     observe(&mut scheduler, 2, pod("2", 9), Some("n1"));
@@ -132,7 +133,7 @@ struct Helper {
 }
 
 impl Helper {
-    fn new(verdict: PostFilterVerdict, nomination: Nomination, message: &'static str) -> Arc<Helper> {
+    fn new(verdict: PostFilterVerdict, nomination: NominatingInfo, message: &'static str) -> Arc<Helper> {
         let message = (!message.is_empty()).then_some(Reason::Text(message));
         let calls = match verdict {
             PostFilterVerdict::Success => vec![ApiCall::DeletePod { pod: PodUid(1) }],
@@ -166,17 +167,23 @@ impl PostFilterPlugin for Helper {
 }
 
 #[test]
-fn a_post_filter_of_ones_own_is_asked_in_its_turn() {
+fn out_of_tree_post_filter_runs_before_default_preemption() {
     use PostFilterVerdict::{Error, Success, Unschedulable, UnschedulableAndUnresolvable};
     let no_cpu = "0/2 nodes are available: 2 Insufficient cpu.";
     let preempted =
         "preemption: found a potential placement for pod on node n1, preempting 1 victims".to_owned();
     let cases = [
-        ("it helps", Success, Nomination::Keep, "soon", vec!["1 x".to_owned(), format!("9: {no_cpu} soon")]),
+        (
+            "it helps",
+            Success,
+            NominatingInfo::Keep,
+            "soon",
+            vec!["1 x".to_owned(), format!("9: {no_cpu} soon")],
+        ),
         (
             "it does not, so preemption is asked",
             Unschedulable,
-            Nomination::Keep,
+            NominatingInfo::Keep,
             "not me",
             // The last one that has anything to say of the nomination is heard.
             vec!["1 x".to_owned(), format!("9 ~ n1: {no_cpu} {preempted}")],
@@ -184,15 +191,15 @@ fn a_post_filter_of_ones_own_is_asked_in_its_turn() {
         (
             "it says that nothing can",
             UnschedulableAndUnresolvable,
-            Nomination::Keep,
+            NominatingInfo::Keep,
             "give up",
             vec![format!("9: {no_cpu} give up")],
         ),
-        ("it fails", Error, Nomination::Clear, "oops", vec![format!("9: {no_cpu} oops")]),
+        ("it fails", Error, NominatingInfo::Clear, "oops", vec![format!("9: {no_cpu} oops")]),
         (
             "it helps without a word",
             Success,
-            Nomination::Keep,
+            NominatingInfo::Keep,
             "",
             vec!["1 x".into(), format!("9: {no_cpu}")],
         ),
@@ -210,8 +217,8 @@ fn a_post_filter_of_ones_own_is_asked_in_its_turn() {
 }
 
 #[test]
-fn the_words_of_all_who_could_not_help_are_joined() {
-    let helper = Helper::new(PostFilterVerdict::Unschedulable, Nomination::Keep, "no claims");
+fn messages_of_unschedulable_post_filter_plugins_are_joined() {
+    let helper = Helper::new(PostFilterVerdict::Unschedulable, NominatingInfo::Keep, "no claims");
     let mut scheduler = scheduler(Some(helper), Vec::new(), &[node("n1", "1")]);
     observe(&mut scheduler, 9, pod("2", 5), None);
     let said = "9: 0/1 nodes are available: 1 Insufficient cpu. no claims, \
@@ -283,7 +290,7 @@ impl Extender for Extending {
 }
 
 #[test]
-fn a_pod_that_an_extender_refuses_waits_until_something_happens() {
+fn pod_rejected_by_extender_is_requeued_by_any_event() {
     let extender = Arc::new(Extending { keeps: &["cool"], ..Extending::default() });
     let mut scheduler = scheduler(None, vec![extender], &[node("hot", "4")]);
     observe(&mut scheduler, 9, pod("1", 0), None);
@@ -297,7 +304,7 @@ fn a_pod_that_an_extender_refuses_waits_until_something_happens() {
 }
 
 #[test]
-fn extenders_have_a_say_in_who_is_evicted() {
+fn extender_preempt_verb_changes_or_rejects_candidates() {
     // Both nodes are full of pods of priority 0; n1 would be chosen.
     let no_cpu = "0/2 nodes are available: 2 Insufficient cpu.";
     let cases = [
@@ -340,7 +347,7 @@ fn extenders_have_a_say_in_who_is_evicted() {
 }
 
 #[test]
-fn a_node_that_an_extender_rejects_for_now_is_tried_for_victims() {
+fn node_rejected_by_extender_is_a_preemption_candidate_unless_unresolvable() {
     // There is room on both, so nobody has to go: upstream calls that an error.
     let cases: [(&str, &'static [&'static str], &str); 2] = [
         ("for now", &["n2"], "expected at least one victim pod on node \"n1\""),

@@ -87,7 +87,7 @@ fn add(scheduler: &mut Scheduler, uid: u64, spec: PodInput) {
 
 /// Steps until idle; where pods went (`7 -> n1`) or why they wait (`7: <condition>`).
 fn run(scheduler: &mut Scheduler) -> Vec<String> {
-    while scheduler.step(&mut NoProbe) != Step::Idle {}
+    while scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
     calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
@@ -102,7 +102,7 @@ fn packs(name: &str, lists: &mut PluginLists) {
 const NOT_HELPFUL: &str = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
 
 #[test]
-fn each_pod_is_decided_by_the_profile_it_names() {
+fn pod_is_scheduled_by_the_profile_of_its_scheduler_name() {
     let nodes = [node("tainted", "4", Some("k"))];
     let mut scheduler = scheduler(&["default-scheduler", "blind"], packs, &nodes);
     add(&mut scheduler, 1, pod("", "1"));
@@ -120,7 +120,7 @@ fn fit_first(_: &str, lists: &mut PluginLists) {
 }
 
 #[test]
-fn the_filter_that_comes_first_is_the_one_that_rejects() {
+fn first_filter_in_profile_order_gives_the_reason() {
     // The node is both tainted and too small: whoever is asked first says why.
     let nodes = [node("n", "1", Some("k"))];
     let default_order = |_: &str, _: &mut PluginLists| {};
@@ -138,7 +138,7 @@ fn the_filter_that_comes_first_is_the_one_that_rejects() {
 }
 
 #[test]
-fn other_profiles_take_effect_on_pods_that_wait_and_on_classes_already_seen() {
+fn replaced_profiles_apply_to_unschedulable_pods_and_cached_classes() {
     let nodes = [node("tainted", "4", Some("k"))];
     let mut scheduler = scheduler(&["default-scheduler"], packs, &nodes);
     add(&mut scheduler, 1, pod("", "1"));
@@ -152,7 +152,7 @@ fn other_profiles_take_effect_on_pods_that_wait_and_on_classes_already_seen() {
 }
 
 #[test]
-fn pods_change_hands_with_the_names_of_the_profiles() {
+fn replaced_profile_names_change_which_pods_are_scheduled() {
     let mut scheduler = scheduler(&["default-scheduler"], packs, &[]);
     add(&mut scheduler, 1, pod("", "1"));
     add(&mut scheduler, 2, pod("blind", "1"));

@@ -44,7 +44,7 @@ impl Scheduler {
         self.world.mark(&mut marks);
         self.nodes.iter().flatten().for_each(|node| node.mark(&mut marks));
         self.queue.mark(&mut marks);
-        self.bindings.mark(&mut marks);
+        self.binding_cycles.mark(&mut marks);
         self.dispatcher.mark(&mut marks);
         self.missed.values().for_each(|&node| marks.node(node));
         for event in &self.pod_events {

@@ -11,7 +11,7 @@ use crate::input::{NodeInput, ServiceInput};
 
 /// 1.18, 4.72 and 9.44 MB after 1, 4 and 8 waves, when node names were kept for good.
 #[test]
-fn nominations_to_nodes_that_never_come_leave_nothing_behind() {
+fn nominated_node_names_of_missing_nodes_are_reclaimed() {
     let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
     let mut uid = 0;
     let mut after_waves = Vec::new();
@@ -35,7 +35,7 @@ fn nominations_to_nodes_that_never_come_leave_nothing_behind() {
 }
 
 #[test]
-fn a_class_that_is_in_use_again_and_again_keeps_its_id_without_pods() {
+fn reused_pod_class_keeps_its_id_without_pods() {
     let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
     let spec = Arc::new(pod("1", 5));
     let class = lab.scheduler.compile(&spec);
@@ -95,9 +95,9 @@ impl Side {
                 self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(object)), 0)
             }
             Told::StorageGone(key) => self.scheduler.on_event(ObjectEvent::storage_deleted(key), 0),
-            Told::Namespace(name, labels) => self
-                .scheduler
-                .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: name, labels: labels }), 0),
+            Told::Namespace(name, labels) => {
+                self.scheduler.on_event(ObjectEvent::Modified(ObjectInput::Namespace { name, labels }), 0)
+            }
             Told::Service(service) => {
                 self.scheduler.on_event(ObjectEvent::Modified(ObjectInput::Service(service)), 0);
             }
@@ -111,7 +111,7 @@ impl Side {
         let mut said = Vec::new();
         for _ in 0..20 {
             for _ in 0..100 {
-                if self.scheduler.step(&mut NoProbe) == Step::Idle {
+                if self.scheduler.schedule_one(&mut NoProbe) == ScheduleOneOutcome::Idle {
                     break;
                 }
                 self.told();
@@ -195,8 +195,8 @@ fn something(rng: &mut Rng, turn: u64, pods: &mut BTreeMap<u64, PodInput>) -> To
 }
 
 #[test]
-fn a_sweep_after_every_event_changes_no_decision() {
-    for_each_seed("a_sweep_after_every_event_changes_no_decision", 150, |rng| {
+fn reclaim_after_every_event_changes_no_decision() {
+    for_each_seed("reclaim_after_every_event_changes_no_decision", 150, |rng| {
         let seed = rng.next_u64();
         let mut sides = [false, true].map(|sweeps| Side::new(seed, sweeps));
         let mut pods = BTreeMap::new();

@@ -121,7 +121,7 @@ impl Scheduler {
                     let said = self.conditions.get(self.world.pods().get(pod).condition);
                     said.map_or("not tried yet", |(_, message)| message.as_ref()).to_owned()
                 }
-                Standing::Gated => self.gate_reason(pod),
+                Standing::Gated => self.pre_enqueue_reason(pod),
                 _ => continue,
             };
             *reasons.entry(text).or_default() += 1;
@@ -134,9 +134,9 @@ impl Scheduler {
         sorted
     }
 
-    fn gate_reason(&self, pod: PodId) -> String {
+    fn pre_enqueue_reason(&self, pod: PodId) -> String {
         let row = self.world.pods().get(pod);
-        if self.preempting.holds_back(row.uid, &self.world) {
+        if self.preemption_executor.is_pod_running_preemption(row.uid, &self.world) {
             return "waiting for the preemption for this pod to be finished".to_owned();
         }
         let class = self.world.class(row.class);

@@ -21,7 +21,7 @@ fn lab(nodes: &[(&str, &str)]) -> Lab {
 }
 
 #[test]
-fn a_binding_in_line_is_not_made_when_somebody_else_was_faster() {
+fn queued_binding_is_dropped_when_another_scheduler_bound_the_pod() {
     let mut lab = lab(&[("n1", "4")]);
     lab.pod(1, pod("1", 0));
     lab.pod(2, pod("1", 0));
@@ -35,7 +35,7 @@ fn a_binding_in_line_is_not_made_when_somebody_else_was_faster() {
 }
 
 #[test]
-fn a_lost_condition_that_another_replaces_is_not_said_again() {
+fn failed_condition_patch_superseded_by_another_is_not_retried() {
     let mut lab = lab(&[("n1", "4")]);
     lab.pod(7, pod("8", 0));
     let first = lab.run();
@@ -54,7 +54,7 @@ fn a_lost_condition_that_another_replaces_is_not_said_again() {
 /// A victim on its way to the node fails to get there, and is told to leave by somebody else, while
 /// another victim is being asked to go: neither its leaving nor its end frees any room.
 #[test]
-fn a_victim_that_has_lost_its_node_does_not_strand_the_preemptor() {
+fn victim_whose_binding_failed_does_not_strand_the_preemptor() {
     let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("n1", "4")]);
     lab.placed(1, pod("2", 1), "n1");
     lab.pod(2, pod("2", 0));
@@ -74,7 +74,7 @@ fn a_victim_that_has_lost_its_node_does_not_strand_the_preemptor() {
 /// A failed binding takes the nomination back and says why; the next binding takes the place of that
 /// patch, and fails as well.
 #[test]
-fn what_a_binding_made_needless_is_said_when_the_binding_fails() {
+fn status_patch_superseded_by_binding_is_written_when_binding_fails() {
     let mut lab = lab(&[("n1", "4")]);
     lab.pod(7, pod("1", 0));
     lab.nominated(7, Some("n1"));

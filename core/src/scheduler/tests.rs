@@ -90,7 +90,7 @@ impl Lab {
 
     /// Steps until idle; what was asked for, as text: `7 -> n1`, or `7: <condition>`.
     fn run(&mut self) -> Vec<String> {
-        while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+        while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
         assert!(!self.scheduler.has_work());
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
@@ -159,7 +159,7 @@ const TOO_SMALL: &str = "0/1 nodes are available: 1 Insufficient cpu. \
     preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
 
 #[test]
-fn a_confirmed_binding_stays() {
+fn confirmed_assumed_pod_counts_once() {
     let mut lab = Lab::new(&[("n1", "4")]);
     lab.pod(7, pod("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
@@ -172,7 +172,7 @@ fn a_confirmed_binding_stays() {
 }
 
 #[test]
-fn a_failed_binding_frees_the_node_and_tries_again() {
+fn failed_binding_forgets_assumed_pod_and_backs_off() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(7, pod("1"));
     lab.run();
@@ -189,7 +189,7 @@ fn a_failed_binding_frees_the_node_and_tries_again() {
 }
 
 #[test]
-fn a_failed_binding_wakes_those_who_wait_for_room() {
+fn failed_binding_requeues_pods_waiting_for_resources() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("1"));
     lab.pod(2, priority(-1));
@@ -200,7 +200,7 @@ fn a_failed_binding_wakes_those_who_wait_for_room() {
 }
 
 #[test]
-fn a_pod_deleted_while_queued_is_not_tried() {
+fn pod_deleted_in_active_queue_is_not_attempted() {
     let mut lab = Lab::new(&[("n1", "4")]);
     lab.pod(1, pod("1"));
     lab.pod(2, pod("1"));
@@ -211,7 +211,7 @@ fn a_pod_deleted_while_queued_is_not_tried() {
 }
 
 #[test]
-fn a_pod_deleted_while_unschedulable_does_not_wake_up() {
+fn pod_deleted_while_unschedulable_is_not_requeued() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
     assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
@@ -222,7 +222,7 @@ fn a_pod_deleted_while_unschedulable_does_not_wake_up() {
 }
 
 #[test]
-fn a_pod_deleted_while_assumed_or_bound_frees_its_room() {
+fn delete_of_assumed_or_bound_pod_releases_its_resources() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("1"));
     lab.run();
@@ -239,7 +239,7 @@ fn a_pod_deleted_while_assumed_or_bound_frees_its_room() {
 
 /// The runtime reports a finished pod as removed.
 #[test]
-fn a_pod_that_finished_frees_room_for_one_that_waits() {
+fn terminated_pod_requeues_pod_waiting_for_resources() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.observe(1, pod("1"), Some("n1"));
     lab.pod(2, pod("1"));
@@ -250,7 +250,7 @@ fn a_pod_that_finished_frees_room_for_one_that_waits() {
 
 /// A row is given out again: a place in the queue is not.
 #[test]
-fn a_new_pod_does_not_inherit_the_place_of_one_that_left() {
+fn new_pod_in_reused_row_does_not_inherit_queue_position() {
     let mut lab = Lab::new(&[("n1", "4")]);
     let same_time = |lab: &mut Lab| lab.now_ns = 100;
     same_time(&mut lab);
@@ -268,7 +268,7 @@ fn a_new_pod_does_not_inherit_the_place_of_one_that_left() {
 }
 
 #[test]
-fn pods_of_a_node_that_comes_back_count_again() {
+fn pods_of_readded_node_count_again() {
     let mut lab = Lab::new(&[("n1", "4")]);
     lab.observe(1, pod("1"), Some("n1"));
     lab.pod(2, pod("2"));
@@ -289,7 +289,7 @@ fn pods_of_a_node_that_comes_back_count_again() {
 }
 
 #[test]
-fn a_pod_may_name_a_node_that_is_yet_to_come() {
+fn assigned_pod_of_unknown_node_counts_when_node_is_added() {
     let mut lab = Lab::new(&[]);
     lab.observe(1, pod("1"), Some("n1"));
     assert_eq!(lab.load("n1"), None);
@@ -299,7 +299,7 @@ fn a_pod_may_name_a_node_that_is_yet_to_come() {
 }
 
 #[test]
-fn a_pod_bound_by_another_while_queued_is_left_alone() {
+fn queued_pod_bound_by_another_scheduler_is_not_attempted() {
     let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
     lab.pod(1, pod("1"));
     lab.observe(1, pod("1"), Some("n2"));
@@ -309,7 +309,7 @@ fn a_pod_bound_by_another_while_queued_is_left_alone() {
 }
 
 #[test]
-fn a_pod_bound_elsewhere_than_assumed_moves() {
+fn assumed_pod_bound_to_another_node_moves() {
     let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
     lab.pod(1, pod("1"));
     assert_eq!(lab.run(), ["1 -> n1"]);
@@ -318,7 +318,7 @@ fn a_pod_bound_elsewhere_than_assumed_moves() {
 }
 
 #[test]
-fn a_pod_bound_by_another_while_waiting_is_not_tried_again() {
+fn unschedulable_pod_bound_by_another_scheduler_is_not_requeued() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
     lab.run();
@@ -329,7 +329,7 @@ fn a_pod_bound_by_another_while_waiting_is_not_tried_again() {
 }
 
 #[test]
-fn a_pod_of_another_scheduler_is_never_claimed() {
+fn pod_of_another_scheduler_is_not_scheduled() {
     let mut lab = Lab::new(&[("n1", "4")]);
     let foreign = PodInput { scheduler_name: "other".to_owned(), ..pod("1") };
     let ours = PodInput { scheduler_name: "default-scheduler".to_owned(), ..pod("1") };
@@ -347,7 +347,7 @@ fn a_pod_of_another_scheduler_is_never_claimed() {
 }
 
 #[test]
-fn a_pod_enters_the_queue_when_its_last_gate_goes() {
+fn pod_enters_active_queue_when_its_last_scheduling_gate_is_removed() {
     let mut lab = Lab::new(&[("n1", "4")]);
     let gated = |gates: &[&str]| PodInput {
         scheduling_gates: gates.iter().map(|&gate| gate.to_owned()).collect(),
@@ -373,7 +373,7 @@ fn a_gated_pod_can_be_deleted() {
 }
 
 #[test]
-fn new_and_changed_nodes_wake_waiting_pods() {
+fn node_add_and_update_requeue_unschedulable_pods() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
     assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
@@ -391,7 +391,7 @@ fn new_and_changed_nodes_wake_waiting_pods() {
 }
 
 #[test]
-fn a_pod_that_others_keep_away_is_tried_when_a_node_comes_or_moves() {
+fn node_add_or_topology_change_requeues_pod_kept_out_by_anti_affinity_of_others() {
     let zoned = |name: &str, zone: &str| NodeInput {
         labels: [("zone".to_owned(), zone.to_owned())].into(),
         ..node(name, "4")
@@ -422,7 +422,7 @@ fn a_pod_that_others_keep_away_is_tried_when_a_node_comes_or_moves() {
 }
 
 #[test]
-fn a_binding_wakes_nobody() {
+fn binding_requeues_no_pod() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
     lab.run();
@@ -435,7 +435,7 @@ fn a_binding_wakes_nobody() {
 }
 
 #[test]
-fn a_pod_that_shrinks_wakes_waiting_pods() {
+fn assigned_pod_scale_down_requeues_unschedulable_pods() {
     let mut lab = Lab::new(&[("n1", "2")]);
     lab.observe(1, pod("2"), Some("n1"));
     lab.pod(2, pod("1"));
@@ -446,7 +446,7 @@ fn a_pod_that_shrinks_wakes_waiting_pods() {
 }
 
 #[test]
-fn a_waiting_pod_whose_spec_changes_is_tried_again() {
+fn spec_update_requeues_unschedulable_pod() {
     let mut lab = Lab::new(&[("n1", "1")]);
     lab.pod(1, pod("2"));
     lab.run();
@@ -480,7 +480,7 @@ fn a_condition_is_written_once_per_distinct_message() {
 }
 
 #[test]
-fn higher_priorities_go_first_and_equals_in_order_of_arrival() {
+fn pods_are_attempted_by_priority_then_by_age() {
     let mut lab = Lab::new(&[("n1", "2")]);
     for (uid, level) in [(1, 0), (2, 10), (3, -5), (4, 10)] {
         lab.pod(uid, priority(level));
@@ -493,7 +493,7 @@ fn higher_priorities_go_first_and_equals_in_order_of_arrival() {
 }
 
 #[test]
-fn without_nodes_pods_wait_for_the_first() {
+fn node_add_requeues_pods_of_empty_cluster() {
     let mut lab = Lab::new(&[]);
     lab.pod(1, pod("1"));
     assert_eq!(lab.run(), ["1: no nodes available to schedule pods"]);
@@ -532,7 +532,7 @@ fn random_events_keep_counts_and_columns_consistent() {
                     }
                     assert_eq!(lab.scheduler.counts().queued, 0);
                     assert_eq!(lab.scheduler.queue().counts().in_flight, 0);
-                    assert_eq!(lab.scheduler.queue().kept_event_count(), 0);
+                    assert_eq!(lab.scheduler.queue().in_flight_event_count(), 0);
                 }
             }
             lab.check_counts();
@@ -623,7 +623,7 @@ mod volumes {
             let mut texts = Vec::new();
             let mut calls = Vec::new();
             loop {
-                while self.scheduler.step(&mut NoProbe) != Step::Idle {}
+                while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
                 self.scheduler.take_calls(&mut calls);
                 if calls.is_empty() {
                     return texts;
@@ -647,10 +647,10 @@ mod volumes {
         preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
 
     #[test]
-    fn a_volume_is_taken_before_the_api_knows_and_given_back_when_binding_fails() {
+    fn volume_is_assumed_before_binding_and_reverted_when_binding_fails() {
         let mut lab = lab(&["a", "b"]);
         lab.pod(1, claiming("a"));
-        while lab.scheduler.step(&mut NoProbe) != Step::Idle {}
+        while lab.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
         lab.pod(2, claiming("b"));
         // The other pod is tried while the first one's volume is on its way.
         let calls = lab.run_to_end(Err(CallFailure::Conflict));
@@ -662,7 +662,7 @@ mod volumes {
     }
 
     #[test]
-    fn a_bound_volume_stays_bound_when_its_pod_goes() {
+    fn bound_persistent_volume_stays_bound_after_pod_delete() {
         let mut lab = lab(&["a", "b"]);
         lab.pod(1, claiming("a"));
         lab.run_to_end(Ok(()));
@@ -684,7 +684,7 @@ mod volumes {
     }
 
     #[test]
-    fn a_claim_to_be_provisioned_keeps_to_its_node() {
+    fn pvc_with_selected_node_keeps_later_pods_on_that_node() {
         let mut lab = lab(&[]);
         lab.storage(StorageInput::PersistentVolumeClaim(claim("c", "csi")));
         lab.pod(1, claiming("c"));

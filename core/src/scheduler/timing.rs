@@ -9,7 +9,7 @@
 
 use super::Scheduler;
 use crate::cycle::plugin_times::PluginSpan;
-use crate::framework::points::{ClusterEvent, PostFilterVerdict, RefusalCode};
+use crate::framework::points::{ClusterEvent, PostFilterVerdict, StatusCode};
 use crate::queue::ProfileNumber;
 
 /// Spans of a kind that comes up with nearly every pod are all timed at first, so that short runs
@@ -215,12 +215,12 @@ impl Scheduler {
 }
 
 /// Upstream's name of a refusal.
-pub(super) fn refusal_label(code: RefusalCode) -> &'static str {
+pub(super) fn status_label(code: StatusCode) -> &'static str {
     match code {
-        RefusalCode::Unschedulable => label::UNSCHEDULABLE,
-        RefusalCode::UnschedulableAndUnresolvable => label::UNRESOLVABLE,
-        RefusalCode::Pending => label::PENDING,
-        RefusalCode::Error => label::ERROR,
+        StatusCode::Unschedulable => label::UNSCHEDULABLE,
+        StatusCode::UnschedulableAndUnresolvable => label::UNRESOLVABLE,
+        StatusCode::Pending => label::PENDING,
+        StatusCode::Error => label::ERROR,
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_spans_are_all_timed_and_later_ones_sampled() {
+    fn first_durations_are_all_recorded_and_later_ones_sampled() {
         let mut timing = Timing { clock: Some(|| 7), is_on: true, ..Timing::default() };
         let timed = |timing: &mut Timing, count: u32| {
             (0..count).filter(|_| timing.start_call().is_some()).count() as u32
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_are_never_taken_stay_within_the_limit() {
+    fn durations_that_are_never_taken_stay_within_the_limit() {
         let mut timing = Timing { clock: Some(|| 7), is_on: true, ..Timing::default() };
         for _ in 0..SPANS_MAX + 5 {
             timing.note(Timed::PermitWait { result: label::SUCCESS }, 1);

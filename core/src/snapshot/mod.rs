@@ -179,42 +179,42 @@ struct NodeSlot {
 
 /// A change of a row: pods came or went, or the node itself changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change(u32);
+pub struct RowChange(u32);
 
-impl Change {
+impl RowChange {
     const ATTRIBUTES: u32 = 1 << 31;
 
     /// Pods of a row came or went.
-    fn of_pods(row: usize) -> Change {
+    fn of_pods(row: usize) -> RowChange {
         let row = u32::try_from(row).expect("rows fit u32");
-        debug_assert!(row < Change::ATTRIBUTES, "fewer than 2^31 nodes");
-        Change(row)
+        debug_assert!(row < RowChange::ATTRIBUTES, "fewer than 2^31 nodes");
+        RowChange(row)
     }
 
     /// The node of a row changed.
-    fn of_node(row: usize) -> Change {
-        Change(Change::of_pods(row).0 | Change::ATTRIBUTES)
+    fn of_node(row: usize) -> RowChange {
+        RowChange(RowChange::of_pods(row).0 | RowChange::ATTRIBUTES)
     }
 
     /// The row.
     #[inline]
     #[must_use]
     pub fn row(self) -> usize {
-        (self.0 & !Change::ATTRIBUTES) as usize
+        (self.0 & !RowChange::ATTRIBUTES) as usize
     }
 
     /// Labels, taints, amounts or other attributes of the node may differ.
     #[inline]
     #[must_use]
     pub fn is_of_attributes(self) -> bool {
-        self.0 & Change::ATTRIBUTES != 0
+        self.0 & RowChange::ATTRIBUTES != 0
     }
 }
 
 /// Rows that changed, oldest first, so that caches re-evaluate only those.
 #[derive(Clone, Debug, Default)]
 struct ChangeLog {
-    changes: Vec<Change>,
+    changes: Vec<RowChange>,
     /// Sequence number of `changes[0]`.
     base: u64,
 }
@@ -364,7 +364,7 @@ impl NodeSnapshot {
                     self.order.add(id, zone);
                     self.order_is_stale = true;
                 }
-                self.note(Change::of_node(row));
+                self.note(RowChange::of_node(row));
                 Upsert::Updated
             }
             None => {
@@ -489,7 +489,7 @@ impl NodeSnapshot {
         for &port in &class.host_ports {
             self.ports.set(row, port, true);
         }
-        self.note(Change::of_pods(row));
+        self.note(RowChange::of_pods(row));
     }
 
     /// Counts a pod of `class` out on a row.
@@ -498,7 +498,7 @@ impl NodeSnapshot {
         for &port in &class.host_ports {
             self.ports.set(row, port, false);
         }
-        self.note(Change::of_pods(row));
+        self.note(RowChange::of_pods(row));
     }
 
     /// Counts a pod in (`sign` 1) or out (-1) without a note in the change log, for whoever undoes
@@ -534,7 +534,7 @@ impl NodeSnapshot {
     }
 
     /// Notes that something about a row changed.
-    fn note(&mut self, change: Change) {
+    fn note(&mut self, change: RowChange) {
         let limit = 2 * self.node_count() + 1024;
         let ChangeLog { changes, base } = &mut self.changes;
         if changes.len() >= limit {
@@ -562,7 +562,7 @@ impl NodeSnapshot {
     /// [`NodeSnapshot::structure_version`] and starts over when that moved.
     #[inline]
     #[must_use]
-    pub fn changes_since(&self, cursor: u64) -> Option<&[Change]> {
+    pub fn changes_since(&self, cursor: u64) -> Option<&[RowChange]> {
         let at = cursor.checked_sub(self.changes.base)?;
         self.changes.changes.get(usize::try_from(at).ok()?..)
     }

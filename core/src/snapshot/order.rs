@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_take_turns_until_they_run_out() {
+    fn node_list_is_round_robin_over_zones() {
         let mut order = NodeOrder::default();
         for (node, name) in [(0, 'a'), (1, 'a'), (2, 'b'), (3, 'a'), (4, 'c'), (5, 'b')] {
             order.add(NodeId(node), zone(name));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_labels_win_and_no_labels_is_a_zone_of_its_own() {
+    fn beta_zone_labels_win_and_no_labels_is_its_own_zone() {
         let labels = |pairs: &[(&str, &str)]| -> Labels {
             pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
         };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn in_order_of_arrival_a_node_keeps_its_place_whatever_its_zone() {
+    fn arrival_order_keeps_node_position_whatever_its_zone() {
         let mut world = World::with_node_ordering(NodeOrdering::Arrival);
         let node = |name: &str, zone: &str| NodeInput {
             name: name.to_owned(),

@@ -187,7 +187,7 @@ fn columns_after_a_history_equal_columns_built_at_once() {
 
 /// Upstream keeps a node's ports as a set: what two pods hold by force is free once either leaves.
 #[test]
-fn a_port_that_two_pods_hold_is_free_once_either_leaves() {
+fn host_port_of_two_pods_is_free_when_either_is_removed() {
     use crate::input::NodeInput;
     let mut twin = Twin::default();
     twin.upsert_node(NodeInput { name: "n0".to_owned(), ..NodeInput::default() });
@@ -205,7 +205,7 @@ fn a_port_that_two_pods_hold_is_free_once_either_leaves() {
 
 /// Found by `columns_after_a_history_equal_columns_built_at_once`, seed 32.
 #[test]
-fn a_removal_in_one_zone_reorders_the_zones_turns() {
+fn node_removal_reorders_round_robin_over_zones() {
     use crate::input::NodeInput;
     let mut twin = Twin::default();
     for (name, zone) in [("n0", "a"), ("n1", "a"), ("n2", "b")] {

@@ -23,7 +23,7 @@ const UNSPECIFIED: &str = "UNSPECIFIED";
 /// An in-tree plugin whose volumes are handled by a CSI driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it all")]
-pub enum InTreePlugin {
+pub enum InTreeVolumePlugin {
     GcePersistentDisk,
     AwsElasticBlockStore,
     AzureDisk,
@@ -31,24 +31,24 @@ pub enum InTreePlugin {
     Portworx,
 }
 
-const PLUGINS: [InTreePlugin; 5] = [
-    InTreePlugin::GcePersistentDisk,
-    InTreePlugin::AwsElasticBlockStore,
-    InTreePlugin::AzureDisk,
-    InTreePlugin::Cinder,
-    InTreePlugin::Portworx,
+const PLUGINS: [InTreeVolumePlugin; 5] = [
+    InTreeVolumePlugin::GcePersistentDisk,
+    InTreeVolumePlugin::AwsElasticBlockStore,
+    InTreeVolumePlugin::AzureDisk,
+    InTreeVolumePlugin::Cinder,
+    InTreeVolumePlugin::Portworx,
 ];
 
-impl InTreePlugin {
+impl InTreeVolumePlugin {
     /// The plugin's name, as provisioners and CSINode annotations have it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            InTreePlugin::GcePersistentDisk => "kubernetes.io/gce-pd",
-            InTreePlugin::AwsElasticBlockStore => "kubernetes.io/aws-ebs",
-            InTreePlugin::AzureDisk => "kubernetes.io/azure-disk",
-            InTreePlugin::Cinder => "kubernetes.io/cinder",
-            InTreePlugin::Portworx => "kubernetes.io/portworx-volume",
+            InTreeVolumePlugin::GcePersistentDisk => "kubernetes.io/gce-pd",
+            InTreeVolumePlugin::AwsElasticBlockStore => "kubernetes.io/aws-ebs",
+            InTreeVolumePlugin::AzureDisk => "kubernetes.io/azure-disk",
+            InTreeVolumePlugin::Cinder => "kubernetes.io/cinder",
+            InTreeVolumePlugin::Portworx => "kubernetes.io/portworx-volume",
         }
     }
 
@@ -56,33 +56,35 @@ impl InTreePlugin {
     #[must_use]
     pub fn driver(self) -> &'static str {
         match self {
-            InTreePlugin::GcePersistentDisk => "pd.csi.storage.gke.io",
-            InTreePlugin::AwsElasticBlockStore => "ebs.csi.aws.com",
-            InTreePlugin::AzureDisk => "disk.csi.azure.com",
-            InTreePlugin::Cinder => "cinder.csi.openstack.org",
-            InTreePlugin::Portworx => "pxd.portworx.com",
+            InTreeVolumePlugin::GcePersistentDisk => "pd.csi.storage.gke.io",
+            InTreeVolumePlugin::AwsElasticBlockStore => "ebs.csi.aws.com",
+            InTreeVolumePlugin::AzureDisk => "disk.csi.azure.com",
+            InTreeVolumePlugin::Cinder => "cinder.csi.openstack.org",
+            InTreeVolumePlugin::Portworx => "pxd.portworx.com",
         }
     }
 
     /// The driver's zone label, if translation moves zones to it.
     fn topology_key(self) -> Option<&'static str> {
         match self {
-            InTreePlugin::GcePersistentDisk => Some("topology.gke.io/zone"),
-            InTreePlugin::AwsElasticBlockStore => Some("topology.ebs.csi.aws.com/zone"),
-            InTreePlugin::Cinder => Some("topology.cinder.csi.openstack.org/zone"),
-            InTreePlugin::AzureDisk | InTreePlugin::Portworx => None,
+            InTreeVolumePlugin::GcePersistentDisk => Some("topology.gke.io/zone"),
+            InTreeVolumePlugin::AwsElasticBlockStore => Some("topology.ebs.csi.aws.com/zone"),
+            InTreeVolumePlugin::Cinder => Some("topology.cinder.csi.openstack.org/zone"),
+            InTreeVolumePlugin::AzureDisk | InTreeVolumePlugin::Portworx => None,
         }
     }
 
     /// The plugin of a volume, if it is one of these.
     #[must_use]
-    pub fn of_volume(volume: &PersistentVolumeInput) -> Option<InTreePlugin> {
+    pub fn of_volume(volume: &PersistentVolumeInput) -> Option<InTreeVolumePlugin> {
         Some(match volume.source {
-            PersistentVolumeSourceInput::GcePersistentDisk { .. } => InTreePlugin::GcePersistentDisk,
-            PersistentVolumeSourceInput::AwsElasticBlockStore { .. } => InTreePlugin::AwsElasticBlockStore,
-            PersistentVolumeSourceInput::AzureDisk { .. } => InTreePlugin::AzureDisk,
-            PersistentVolumeSourceInput::Cinder { .. } => InTreePlugin::Cinder,
-            PersistentVolumeSourceInput::Portworx { .. } => InTreePlugin::Portworx,
+            PersistentVolumeSourceInput::GcePersistentDisk { .. } => InTreeVolumePlugin::GcePersistentDisk,
+            PersistentVolumeSourceInput::AwsElasticBlockStore { .. } => {
+                InTreeVolumePlugin::AwsElasticBlockStore
+            }
+            PersistentVolumeSourceInput::AzureDisk { .. } => InTreeVolumePlugin::AzureDisk,
+            PersistentVolumeSourceInput::Cinder { .. } => InTreeVolumePlugin::Cinder,
+            PersistentVolumeSourceInput::Portworx { .. } => InTreeVolumePlugin::Portworx,
             PersistentVolumeSourceInput::Other | PersistentVolumeSourceInput::Csi { .. } => return None,
         })
     }
@@ -94,7 +96,7 @@ pub enum Provisioner<'a> {
     /// Volumes of this driver.
     Driver(&'a str),
     /// Volumes of an in-tree plugin, once the node has a CSINode.
-    InTree(InTreePlugin),
+    InTree(InTreeVolumePlugin),
     /// An in-tree plugin whose migration is off: not counted.
     NotMigrated,
 }
@@ -183,7 +185,7 @@ fn gce_region(zones: &[&str]) -> Result<String, String> {
 #[must_use]
 pub fn translated_affinity(
     volume: &PersistentVolumeInput,
-    plugin: InTreePlugin,
+    plugin: InTreeVolumePlugin,
 ) -> Option<Vec<NodeSelectorTermInput>> {
     let mut terms = volume.node_affinity.clone();
     let Some(csi_key) = plugin.topology_key() else { return terms };
@@ -306,7 +308,7 @@ mod tests {
 
     #[test]
     fn zones_move_to_the_drivers_label() {
-        let plugin = InTreePlugin::GcePersistentDisk;
+        let plugin = InTreeVolumePlugin::GcePersistentDisk;
         let key = "topology.gke.io/zone";
         assert_eq!(translated_affinity(&gce(&[]), plugin), None);
         assert_eq!(translated_affinity(&gce(&[(ZONE, "b__a")]), plugin), Some(vec![term(key, &["a", "b"])]));
@@ -319,7 +321,7 @@ mod tests {
         let mut both = term("other", &["x"]);
         both.match_expressions.extend(term(key, &["ignored"]).match_expressions);
         assert_eq!(translated_affinity(&with_affinity, plugin), Some(vec![both]));
-        let untouched = translated_affinity(&gce(&[(ZONE, "a")]), InTreePlugin::Portworx);
+        let untouched = translated_affinity(&gce(&[(ZONE, "a")]), InTreeVolumePlugin::Portworx);
         assert_eq!(untouched, None);
     }
 
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(provisioner("csi.example.com"), Provisioner::Driver("csi.example.com"));
         assert_eq!(
             provisioner("kubernetes.io/aws-ebs"),
-            Provisioner::InTree(InTreePlugin::AwsElasticBlockStore)
+            Provisioner::InTree(InTreeVolumePlugin::AwsElasticBlockStore)
         );
         assert_eq!(provisioner("kubernetes.io/vsphere-volume"), Provisioner::NotMigrated);
         assert_eq!(provisioner("kubernetes.io/rbd"), Provisioner::Driver("kubernetes.io/rbd"));

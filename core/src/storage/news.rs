@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_compared_with_what_it_was() {
+    fn storage_update_news_compare_old_and_new_object() {
         let zones = |has_other_zones| StorageNews::Volume { has_other_zones };
         let limits =
             |has_higher_limits| StorageNews::CsiNode { has_other_migration: false, has_higher_limits };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detached_volume_says_who_had_attached_it() {
+    fn volume_attachment_delete_news_name_the_attacher() {
         let mut world = World::default();
         world.upsert_storage(&StorageInput::VolumeAttachment(AttachmentInput {
             name: "a".to_owned(),

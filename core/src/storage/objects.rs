@@ -10,8 +10,8 @@ use crate::interner::{EMPTY, Vocabulary};
 use crate::quantity::Quantity;
 use crate::reclaim::Uses;
 
-use super::csi::{self, InTreePlugin};
-use super::selector::LabelSelector;
+use super::csi::{self, InTreeVolumePlugin};
+use super::selector::VolumeLabelSelector;
 use super::usage::CsiVolume;
 
 /// A claim and the namespace, name and UID it goes by.
@@ -31,7 +31,7 @@ pub enum ClaimSelector {
     /// There is none.
     All,
     /// Volumes with these labels.
-    Labels(LabelSelector),
+    Labels(VolumeLabelSelector),
     /// It does not parse; upstream fails the cycle, here no volume matches.
     Unreadable,
 }
@@ -80,7 +80,7 @@ impl Claim {
     fn of(input: &ClaimInput, vocabulary: &mut Vocabulary) -> Claim {
         let selector = match &input.selector {
             None => ClaimSelector::All,
-            Some(selector) => LabelSelector::compile(selector, vocabulary)
+            Some(selector) => VolumeLabelSelector::compile(selector, vocabulary)
                 .map_or(ClaimSelector::Unreadable, ClaimSelector::Labels),
         };
         let mut intern = |text: &str| vocabulary.symbols.intern(text);
@@ -224,7 +224,7 @@ impl Volume {
             self.attachable = attachable(driver, handle, false, vocabulary);
             return;
         }
-        let Some(plugin) = InTreePlugin::of_volume(input) else { return };
+        let Some(plugin) = InTreeVolumePlugin::of_volume(input) else { return };
         let handle = csi::in_tree_handle(input).and_then(Result::ok);
         let affinity = match &handle {
             Some(_) => Ok(csi::translated_affinity(input, plugin)
@@ -365,7 +365,7 @@ pub struct StorageCapacity {
     /// The largest volume: `maximumVolumeSize`, or else `capacity`.
     pub volume_bytes_max: Option<i64>,
     /// `nodeTopology`; absent or unreadable means no node.
-    pub topology: Option<LabelSelector>,
+    pub topology: Option<VolumeLabelSelector>,
     /// What was interned for it.
     pub(super) uses: Uses,
 }
@@ -382,7 +382,7 @@ impl StorageCapacity {
             class: vocabulary.symbols.intern(&input.storage_class),
             capacity_bytes: input.capacity.map_or(0, Quantity::value),
             volume_bytes_max: input.maximum_volume_size.or(input.capacity).map(Quantity::value),
-            topology: topology.and_then(|selector| LabelSelector::compile(selector, vocabulary)),
+            topology: topology.and_then(|selector| VolumeLabelSelector::compile(selector, vocabulary)),
             uses: Uses::default(),
         }
     }

@@ -8,20 +8,20 @@ use crate::interner::Vocabulary;
 /// A compiled selector.
 /// Upstream: apimachinery/pkg/apis/meta/v1/helpers.go `LabelSelectorAsSelector`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelSelector {
+pub struct VolumeLabelSelector {
     labels: Box<[(Symbol, Symbol)]>,
     requirements: Box<[Requirement]>,
 }
 
-impl LabelSelector {
+impl VolumeLabelSelector {
     /// Compiles a selector, or `None` when a requirement does not parse.
-    pub fn compile(input: &LabelSelectorInput, vocabulary: &mut Vocabulary) -> Option<LabelSelector> {
+    pub fn compile(input: &LabelSelectorInput, vocabulary: &mut Vocabulary) -> Option<VolumeLabelSelector> {
         let requirements = input.match_expressions.iter().map(|requirement| {
             let is_known =
                 matches!(requirement.operator.as_str(), "In" | "NotIn" | "Exists" | "DoesNotExist");
             is_known.then(|| Requirement::compile(requirement, vocabulary)).flatten()
         });
-        Some(LabelSelector {
+        Some(VolumeLabelSelector {
             requirements: requirements.collect::<Option<_>>()?,
             labels: input
                 .match_labels

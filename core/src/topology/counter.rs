@@ -75,16 +75,16 @@ pub enum Rule {
 
 /// What one pod adds to a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct DomainShare {
     /// Added to its domain.
     pub weight: i32,
     /// Pairs of pod and term: 0 when the pod does not concern the counter.
     pub hits: i32,
 }
 
-impl Share {
-    const ONE: Share = Share { weight: 1, hits: 1 };
-    const NONE: Share = Share { weight: 0, hits: 0 };
+impl DomainShare {
+    const ONE: DomainShare = DomainShare { weight: 1, hits: 1 };
+    const NONE: DomainShare = DomainShare { weight: 0, hits: 0 };
 
     /// The pod does not concern the counter.
     #[must_use]
@@ -95,7 +95,7 @@ impl Share {
 
 /// What a class of placed pods is to a rule.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct CountedRow<'a> {
     /// The class.
     pub class: &'a PodClass,
     /// Labels of its namespace, if that exists.
@@ -105,10 +105,10 @@ pub struct Candidate<'a> {
 impl Rule {
     /// What a placed pod adds.
     #[must_use]
-    pub fn placed_share(&self, pod: Candidate<'_>, vocabulary: &Vocabulary) -> Share {
+    pub fn placed_share(&self, pod: CountedRow<'_>, vocabulary: &Vocabulary) -> DomainShare {
         match self {
             Rule::Spread { selector, .. } if pod.class.is_terminating || selector.is_everything() => {
-                Share::NONE
+                DomainShare::NONE
             }
             _ => self.what_if_share(pod, vocabulary),
         }
@@ -118,34 +118,34 @@ impl Rule {
     /// not look at deletion timestamps then, and counts for an empty selector, too.
     /// Upstream: podtopologyspread/filtering.go `updateWithPod`.
     #[must_use]
-    pub fn what_if_share(&self, pod: Candidate<'_>, vocabulary: &Vocabulary) -> Share {
-        let Candidate { class, namespace_labels } = pod;
+    pub fn what_if_share(&self, pod: CountedRow<'_>, vocabulary: &Vocabulary) -> DomainShare {
+        let CountedRow { class, namespace_labels } = pod;
         match self {
             Rule::Spread { namespace, selector, .. } => {
                 let counts = *namespace == class.namespace && selector.matches(class.labels, vocabulary);
-                if counts { Share::ONE } else { Share::NONE }
+                if counts { DomainShare::ONE } else { DomainShare::NONE }
             }
             Rule::Asked(terms) => {
                 let counts = terms
                     .iter()
                     .all(|term| term.asks_for(class.namespace, namespace_labels, class.labels, vocabulary));
-                if counts { Share::ONE } else { Share::NONE }
+                if counts { DomainShare::ONE } else { DomainShare::NONE }
             }
             Rule::Carried(term, role) => carried_share(term, *role, class),
         }
     }
 }
 
-fn carried_share(term: &AffinityTerm, role: Role, class: &PodClass) -> Share {
+fn carried_share(term: &AffinityTerm, role: Role, class: &PodClass) -> DomainShare {
     let times = |terms: &[AffinityTerm]| {
         let hits = i32::try_from(terms.iter().filter(|own| *own == term).count()).expect("few terms");
-        Share { weight: hits, hits }
+        DomainShare { weight: hits, hits }
     };
     match role {
         Role::Repels => times(&class.pod_anti_affinity.required),
         Role::Requires => times(&class.pod_affinity.required),
         Role::Prefers => {
-            let mut share = Share::NONE;
+            let mut share = DomainShare::NONE;
             for (sign, terms) in [(1, &class.pod_affinity), (-1, &class.pod_anti_affinity)] {
                 for (weight, _) in terms.preferred.iter().filter(|(_, own)| own == term) {
                     share.weight += sign * weight;
@@ -227,7 +227,7 @@ impl Counter {
 
     /// Adds or takes away a pod's share.
     #[inline]
-    pub(super) fn add(&mut self, row: usize, domain: u32, share: Share, sign: i32) {
+    pub(super) fn add(&mut self, row: usize, domain: u32, share: DomainShare, sign: i32) {
         let domain = if domain == NO_DOMAIN { self.keyless } else { domain };
         if domain == NO_DOMAIN || self.eligible.as_ref().is_some_and(|rows| !rows.contains(row)) {
             return;

@@ -26,7 +26,7 @@ use crate::interner::Vocabulary;
 use crate::pods::PodTable;
 use crate::snapshot::NodeSnapshot;
 use affinity::AffinityState;
-use counter::{Candidate, Counter, CounterId, Role, Rule, Share};
+use counter::{CountedRow, Counter, CounterId, DomainShare, Role, Rule};
 use domains::{Domains, EACH_NODE, KeyId, NO_DOMAIN};
 use spread::SpreadState;
 
@@ -55,8 +55,8 @@ pub(crate) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    fn candidate(&self, class: &'a PodClass) -> Candidate<'a> {
-        Candidate { class, namespace_labels: self.namespaces.get(&class.namespace).copied() }
+    fn candidate(&self, class: &'a PodClass) -> CountedRow<'a> {
+        CountedRow { class, namespace_labels: self.namespaces.get(&class.namespace).copied() }
     }
 
     /// Every placed pod as (row, class).
@@ -70,7 +70,7 @@ impl<'a> Placed<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Link {
     counter: CounterId,
-    share: Share,
+    share: DomainShare,
 }
 
 /// What a class is to the counters.
@@ -221,9 +221,9 @@ impl Topology {
     }
 
     /// Notes what a class adds to a counter, and whether a carried term speaks of it.
-    fn link(&mut self, id: CounterId, candidate: Candidate<'_>, vocabulary: &Vocabulary) {
+    fn link(&mut self, id: CounterId, candidate: CountedRow<'_>, vocabulary: &Vocabulary) {
         let rule = &self.counters[id.0 as usize].rule;
-        let Candidate { class, namespace_labels } = candidate;
+        let CountedRow { class, namespace_labels } = candidate;
         let links = &mut self.classes[class.id.index()];
         let shares = [
             (&mut links.placed, rule.placed_share(candidate, vocabulary)),

@@ -7,9 +7,9 @@ use crate::framework::diagnosis::Diagnosis;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::naive;
-use crate::naive::preemption::{PreemptionArgs as NaiveArgs, preempt};
-use crate::naive::schedule::{Pick, Profile as NaiveProfile, schedule_pod};
-use crate::preemption::{Failure, Preemption, PreemptionArgs, nominations_to_clear};
+use crate::naive::preemption::{NaivePreemptionArgs as NaiveArgs, preempt};
+use crate::naive::schedule::{NaiveProfile, Pick, schedule_pod};
+use crate::preemption::{CandidateFailure, Preemption, PreemptionArgs, get_lower_priority_nominated_pods};
 use crate::twin::Twin;
 
 /// Lets the engine decide and holds the decision against the naive twin's. `draws` is a copy of
@@ -23,7 +23,7 @@ pub(crate) fn check_decision(
 ) -> Option<String> {
     let start = engine.next_start();
     let pending = pending.into();
-    let decision = engine.decide(&mut twin.world, profile, pending, &mut NoProbe);
+    let decision = engine.schedule_pod(&mut twin.world, profile, pending, &mut NoProbe);
     let pod = twin.naive_pod(pending);
     let expected = schedule_pod(naive_profile, &twin.cluster, &pod, start, Pick::First);
     assert_eq!(engine.next_start(), expected.next_start, "next start");
@@ -76,7 +76,7 @@ pub(crate) fn check_preemption(
     engine: &mut Engine,
     pending: Pending,
     args: PreemptionArgs,
-) -> naive::preemption::Preemption {
+) -> naive::preemption::NaivePreemption {
     let found = engine.preempt(&mut twin.world, profile, pending, (args, &Diagnosis::default()));
     twin.world.check_counts();
     let actual = plain_preemption(twin, profile, pending, &found);
@@ -102,32 +102,32 @@ pub(crate) fn plain_preemption(
     profile: &Profile,
     pending: Pending,
     found: &Preemption,
-) -> naive::preemption::Preemption {
+) -> naive::preemption::NaivePreemption {
     let name = |row: usize| twin.row_name(row).to_owned();
-    let mut candidates: Vec<(usize, naive::preemption::Candidate)> = found
+    let mut candidates: Vec<(usize, naive::preemption::NaiveCandidate)> = found
         .candidates
         .iter()
         .map(|it| {
             let victims = it.victims.iter().map(|&pod| twin.naive_placed(pod)).collect();
             let candidate =
-                naive::preemption::Candidate { node: name(it.row), victims, violations: it.violations };
+                naive::preemption::NaiveCandidate { node: name(it.row), victims, violations: it.violations };
             (it.row, candidate)
         })
         .collect();
     candidates.sort_by_key(|(row, _)| *row);
-    let mut failed: Vec<(u32, naive::Verdict)> = found
+    let mut failed: Vec<(u32, naive::NaiveVerdict)> = found
         .failed
         .iter()
         .map(|(row, failure)| (*row, verdict(twin, profile, *row as usize, failure)))
         .collect();
     failed.sort_by_key(|(row, _)| *row);
     let cleared = found.taken(0).map_or(Vec::new(), |taken| {
-        nominations_to_clear(&twin.world, pending, taken.row)
+        get_lower_priority_nominated_pods(&twin.world, pending, taken.row)
             .into_iter()
             .map(|uid| twin.nominated_name(uid))
             .collect()
     });
-    naive::preemption::Preemption {
+    naive::preemption::NaivePreemption {
         ineligible: found.ineligible,
         potential_nodes: found.potential.iter().map(|&row| name(row as usize)).collect(),
         candidates: candidates.into_iter().map(|(_, candidate)| candidate).collect(),
@@ -137,40 +137,40 @@ pub(crate) fn plain_preemption(
     }
 }
 
-fn verdict(twin: &Twin, profile: &Profile, row: usize, failure: &Failure) -> naive::Verdict {
+fn verdict(twin: &Twin, profile: &Profile, row: usize, failure: &CandidateFailure) -> naive::NaiveVerdict {
     let (plugin, code, mut reasons) = match failure {
-        Failure::NoVictims => (
+        CandidateFailure::NoVictims => (
             "",
-            naive::Code::UnschedulableAndUnresolvable,
+            naive::NaiveCode::UnschedulableAndUnresolvable,
             vec!["No preemption victims found for incoming pod".to_owned()],
         ),
-        Failure::NoneHasToGo => {
+        CandidateFailure::NoneHasToGo => {
             let reason = format!("expected at least one victim pod on node \"{}\"", twin.row_name(row));
-            ("", naive::Code::Unschedulable, vec![reason])
+            ("", naive::NaiveCode::Unschedulable, vec![reason])
         }
-        Failure::Rejected(first) => {
+        CandidateFailure::Rejected(first) => {
             let text = |reason: &Reason| reason.text(&twin.world.vocabulary).into_owned();
             let reasons = first.reasons.iter().map(text).collect();
             (profile.name(first.plugin), naive_code(first.code), reasons)
         }
     };
     reasons.sort();
-    naive::Verdict { plugin, code, reasons }
+    naive::NaiveVerdict { plugin, code, reasons }
 }
 
-fn naive_code(code: Code) -> naive::Code {
+fn naive_code(code: Code) -> naive::NaiveCode {
     match code {
-        Code::Unschedulable => naive::Code::Unschedulable,
-        Code::UnschedulableAndUnresolvable => naive::Code::UnschedulableAndUnresolvable,
+        Code::Unschedulable => naive::NaiveCode::Unschedulable,
+        Code::UnschedulableAndUnresolvable => naive::NaiveCode::UnschedulableAndUnresolvable,
         other => panic!("{other:?} is no rejection"),
     }
 }
 
 /// What the naive side's code is called on the fast side.
-pub(crate) fn engine_code(code: naive::Code) -> crate::framework::status::Code {
+pub(crate) fn engine_code(code: naive::NaiveCode) -> crate::framework::status::Code {
     match code {
-        naive::Code::Unschedulable => crate::framework::status::Code::Unschedulable,
-        naive::Code::UnschedulableAndUnresolvable => {
+        naive::NaiveCode::Unschedulable => crate::framework::status::Code::Unschedulable,
+        naive::NaiveCode::UnschedulableAndUnresolvable => {
             crate::framework::status::Code::UnschedulableAndUnresolvable
         }
     }

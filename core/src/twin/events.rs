@@ -48,11 +48,11 @@ pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive
         }
         17 => {
             let (pod, node) = (Arc::new(fake::pod(rng)), format!("n{}", rng.range(names)));
-            twin.nominate(&pod, &node);
+            twin.add_nominated_pod(&pod, &node);
         }
         18 if !twin.cluster.nominated.is_empty() => {
             let at = rng.range(0..=twin.cluster.nominated.len() - 1);
-            twin.clear_nomination(at);
+            twin.delete_nominated_pod_if_exists(at);
         }
         10 | 11 => {
             // One object of a whole new storage, so that its references have a chance to hold.

@@ -30,7 +30,7 @@ impl Twin {
         if rng.uses(Feature::NominatedPods) {
             for _ in 0..rng.range(1..=4) {
                 let node = format!("n{}", rng.range(0..=self.cluster.nodes.len()));
-                self.nominate(&fake::pod(rng).into(), &node);
+                self.add_nominated_pod(&fake::pod(rng).into(), &node);
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
 use crate::interner::Vocabulary;
-use crate::naive::schedule::Profile as NaiveProfile;
-use crate::nominations::TryNominated;
+use crate::naive::schedule::NaiveProfile;
+use crate::nominator::TryNominated;
 use crate::plugins::{IN_TREE, descriptor};
 use crate::world::World;
 

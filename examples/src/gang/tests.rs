@@ -97,14 +97,14 @@ impl Lab {
 const WAIT: Permit = Permit::Wait { timeout_ns: TIMEOUT_NS };
 
 #[test]
-fn a_pod_of_no_group_passes() {
+fn pod_without_gang_is_permitted() {
     let mut lab = Lab::new();
     lab.pod(1, None);
     assert_eq!(lab.place(1), (Permit::Approve, vec![]));
 }
 
 #[test]
-fn the_last_member_lets_all_go() {
+fn last_member_allows_all_waiting_members() {
     let mut lab = Lab::new();
     for uid in 1..=3 {
         lab.pod(uid, Some(("g", "3")));
@@ -116,7 +116,7 @@ fn the_last_member_lets_all_go() {
 }
 
 #[test]
-fn groups_of_other_names_and_namespaces_do_not_count() {
+fn members_of_other_gangs_and_namespaces_do_not_count() {
     let mut lab = Lab::new();
     lab.pod(1, Some(("g", "2")));
     lab.pod(2, Some(("h", "2")));
@@ -127,7 +127,7 @@ fn groups_of_other_names_and_namespaces_do_not_count() {
 }
 
 #[test]
-fn a_pod_that_other_plugins_hold_back_is_none_of_ours() {
+fn pod_waiting_on_another_permit_plugin_does_not_count() {
     let mut lab = Lab::new();
     lab.pod(1, Some(("g", "2")));
     lab.pod(2, Some(("g", "2")));
@@ -137,7 +137,7 @@ fn a_pod_that_other_plugins_hold_back_is_none_of_ours() {
 }
 
 #[test]
-fn one_that_leaves_takes_the_waiting_ones_along_once() {
+fn unreserved_member_rejects_waiting_members_once() {
     let mut lab = Lab::new();
     for uid in 1..=3 {
         lab.pod(uid, Some(("g", "4")));
@@ -152,7 +152,7 @@ fn one_that_leaves_takes_the_waiting_ones_along_once() {
 }
 
 #[test]
-fn bound_members_count_for_those_that_come_later() {
+fn bound_members_count_for_later_members() {
     let mut lab = Lab::new();
     lab.pod(1, Some(("g", "2")));
     lab.pod(2, Some(("g", "2")));
@@ -165,7 +165,7 @@ fn bound_members_count_for_those_that_come_later() {
 }
 
 #[test]
-fn bound_members_that_are_gone_count_no_more() {
+fn deleted_bound_members_do_not_count() {
     let mut lab = Lab::new();
     for uid in 1..=2 {
         lab.pod(uid, Some(("g", "2")));
@@ -180,12 +180,12 @@ fn bound_members_that_are_gone_count_no_more() {
 }
 
 #[test]
-fn a_size_that_is_no_number_is_denied_with_the_label_named() {
+fn malformed_gang_size_is_denied_with_the_label() {
     let mut lab = Lab::new();
     for (uid, size) in [(1, "many"), (2, "0"), (3, "")] {
         lab.pod(uid, Some(("g", size)));
-        let (Permit::Deny(refusal), _) = lab.place(uid) else { panic!("size {size:?} is accepted") };
-        let text = refusal.reason.text(&lab.scheduler.world().vocabulary).into_owned();
+        let (Permit::Deny(rejection), _) = lab.place(uid) else { panic!("size {size:?} is accepted") };
+        let text = rejection.reason.text(&lab.scheduler.world().vocabulary).into_owned();
         assert_eq!(
             text,
             format!("label example.com/gang-size is {size:?}; write how many pods gang g needs")
@@ -194,7 +194,7 @@ fn a_size_that_is_no_number_is_denied_with_the_label_named() {
 }
 
 #[test]
-fn only_a_member_of_the_same_group_wakes_a_rejected_one() {
+fn queueing_hint_requeues_for_members_of_the_same_gang_only() {
     let mut lab = Lab::new();
     let mine = lab.pod(1, Some(("g", "2")));
     let same = lab.pod(2, Some(("g", "2")));
@@ -205,8 +205,9 @@ fn only_a_member_of_the_same_group_wakes_a_rejected_one() {
         [(same, QueueingHint::Queue), (other, QueueingHint::Skip), (alone, QueueingHint::Skip)]
     {
         let world = lab.scheduler.world();
-        let event = ClusterEvent { resource: EventResource::UnscheduledPod, action: Action::ADD };
-        let change = Change::Pod { uid: PodUid(9), node: None, old: None, new: Some(world.class(class)) };
+        let event = ClusterEvent { resource: EventResource::UnscheduledPod, action: ActionType::ADD };
+        let change =
+            ObjectChange::Pod { uid: PodUid(9), node: None, old: None, new: Some(world.class(class)) };
         let (hint, _) =
             lab.call(1, |gang, handle, pod| gang.queueing_hint(handle.world, pod, event, &change));
         assert_eq!(hint, expected, "class {class:?}");
@@ -214,7 +215,7 @@ fn only_a_member_of_the_same_group_wakes_a_rejected_one() {
 }
 
 #[test]
-fn the_timeout_is_an_argument() {
+fn permit_timeout_is_a_plugin_argument() {
     let args = |value| PluginArgs::Other(ArgValue::Map([("timeoutSeconds".to_owned(), value)].into()));
     assert!(factory(&args(ArgValue::Integer(5)), &mut Vocabulary::default()).is_ok());
     let refused = factory(&args(ArgValue::Integer(0)), &mut Vocabulary::default());

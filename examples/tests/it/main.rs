@@ -11,7 +11,7 @@ use schedlab_core::framework::registry::Registry;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
 use schedlab_core::quantity::Quantity;
-use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler, Step};
+use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
 use schedlab_core::world::World;
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
@@ -64,7 +64,7 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
         ObjectEvent::pod(PodUpdate { uid: PodUid(1), class, created_ns: 1, ..PodUpdate::default() }),
         1,
     );
-    assert!(matches!(scheduler.step(&mut NoProbe), Step::Assumed { .. }));
+    assert!(matches!(scheduler.schedule_one(&mut NoProbe), ScheduleOneOutcome::Assumed { .. }));
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
     match calls.as_slice() {
@@ -76,7 +76,7 @@ fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
 }
 
 #[test]
-fn a_small_pod_takes_the_gpu_that_nobody_else_can_use() {
+fn one_gpu_pod_goes_to_the_most_fragmented_node() {
     let weighty = "profiles:
 - plugins:
     score:
@@ -99,7 +99,7 @@ fn a_small_pod_takes_the_gpu_that_nobody_else_can_use() {
 }
 
 #[test]
-fn a_plugin_from_outside_joins_every_point_it_extends() {
+fn out_of_tree_plugin_runs_at_every_point_it_extends() {
     let scheduler = scheduler("profiles:\n- plugins:\n    multiPoint:\n      enabled: [{name: Gang}]\n");
     let points = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
     for point in points {
@@ -110,7 +110,7 @@ fn a_plugin_from_outside_joins_every_point_it_extends() {
 }
 
 #[test]
-fn bad_arguments_of_a_plugin_from_outside_point_into_the_file() {
+fn bad_arguments_of_out_of_tree_plugin_point_into_the_file() {
     let body = "profiles:
 - plugins:
     multiPoint:

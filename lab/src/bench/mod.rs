@@ -21,7 +21,7 @@ use schedlab_perf_dash::stats::Verdict;
 pub use baseline::{Baseline, Baselines, LAST, check_name};
 
 use crate::build::Build;
-use crate::gate::{Filter, KernelPlan, Report};
+use crate::gate::{Filter, KernelPlan, KernelReport};
 use crate::{LabError, Notice};
 
 /// What to compare with and what to keep.
@@ -119,11 +119,11 @@ pub fn judge(
     base: Option<&Baseline>,
     filter: &Filter,
     interrupt: &AtomicBool,
-) -> Result<Report, LabError> {
+) -> Result<KernelReport, LabError> {
     if let Some(base) = base
         && !baseline::is_same_program(&base.kernels, &head.kernels)?
     {
-        let mut report = Report::default();
+        let mut report = KernelReport::default();
         plan.judge(&[base.kernels.clone(), head.kernels.clone()], filter, &mut report, interrupt)?;
         return Ok(report);
     }
@@ -137,7 +137,7 @@ fn held_against_itself(
     head: &Baseline,
     filter: &Filter,
     (has_base, interrupt): (bool, &AtomicBool),
-) -> Result<Report, LabError> {
+) -> Result<KernelReport, LabError> {
     let (measured, fences) = plan.hold_against_itself(&head.kernels, filter, plan.seed, interrupt)?;
     let unchanged = |row: Row| Row { verdict: Verdict::Unchanged, more_needed: None, ..row };
     let why = if has_base {
@@ -145,7 +145,7 @@ fn held_against_itself(
     } else {
         "there is nothing to compare with: head ran against itself, and what differs is noise"
     };
-    Ok(Report {
+    Ok(KernelReport {
         rows: measured.rows(&fences).into_iter().map(unchanged).collect(),
         notes: vec![why.to_owned()],
         is_partial: measured.is_partial,

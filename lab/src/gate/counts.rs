@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use schedlab_perf_dash::compare::Row;
 use schedlab_perf_dash::gate::{InstructionCounts, instruction_rows};
 
-use super::kernels::{Filter, Suite};
+use super::kernels::{Filter, KernelSuite};
 use super::server::PLANTED_STEPS;
 use crate::LabError;
 use crate::child::{self, Ended};
@@ -39,7 +39,7 @@ pub(super) struct Counted {
 pub(super) fn count(
     valgrind: &Path,
     (base, head): (&Path, &Path),
-    suite: Suite,
+    suite: KernelSuite,
     filter: &Filter,
     (work, interrupt): (&Path, &AtomicBool),
 ) -> Result<Counted, LabError> {
@@ -72,7 +72,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(valgrind: &Path, binary: &Path, suite: Suite, dir: PathBuf) -> Result<Running, LabError> {
+    fn start(valgrind: &Path, binary: &Path, suite: KernelSuite, dir: PathBuf) -> Result<Running, LabError> {
         let mut command = Command::new(valgrind);
         command
             .args(["--tool=callgrind", "--callgrind-out-file=callgrind", "-q"])

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_ticks_are_read_by_core_and_the_sum_is_not_one() {
+    fn idle_ticks_are_read_per_core_without_the_total() {
         let text = "cpu  30 0 4 100 2\ncpu0 10 0 2 60 1\ncpu1 20 0 2 40 1\nintr 5\n";
         assert_eq!(parse_idle(text), [(0, 60), (1, 40)]);
     }

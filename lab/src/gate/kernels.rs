@@ -19,7 +19,7 @@ use crate::{LabError, Notice};
 #[derive(Clone, Debug)]
 pub struct KernelPlan {
     /// Kernels to measure.
-    pub suite: Suite,
+    pub suite: KernelSuite,
     /// What to measure.
     pub measure: Measure,
     /// Pairs of processes that the wall clock is measured with, before the first look.
@@ -44,18 +44,18 @@ pub struct KernelPlan {
 
 /// Which kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suite {
+pub enum KernelSuite {
     /// The hot path in three kernels.
     Short,
     /// Every plugin and way to decide.
     Full,
 }
 
-impl Suite {
+impl KernelSuite {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Suite::Short => "short",
-            Suite::Full => "full",
+            KernelSuite::Short => "short",
+            KernelSuite::Full => "full",
         }
     }
 }
@@ -88,7 +88,7 @@ impl Filter {
 
 /// What the parts of the gate put together.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct KernelReport {
     /// A row for everything that was compared.
     pub rows: Vec<Row>,
     /// How it was measured.
@@ -99,7 +99,7 @@ pub struct Report {
     pub is_partial: bool,
 }
 
-impl Report {
+impl KernelReport {
     /// All of it, under a heading. One that was interrupted before it had a row is nothing to show.
     pub fn comparison(self, title: &str, [base, head]: &[String; 2]) -> Result<Comparison, LabError> {
         if self.is_partial && self.rows.is_empty() {
@@ -157,7 +157,7 @@ impl KernelPlan {
         &self,
         kernels: &[PathBuf; 2],
         filter: &Filter,
-        report: &mut Report,
+        report: &mut KernelReport,
         interrupt: &AtomicBool,
     ) -> Result<(), LabError> {
         let places = Places::copy(&self.work, kernels)?;
@@ -247,7 +247,7 @@ impl KernelPlan {
         &self,
         places: &Places,
         filter: &Filter,
-        report: &mut Report,
+        report: &mut KernelReport,
         interrupt: &AtomicBool,
     ) -> Result<(), LabError> {
         let Some(valgrind) = counts::valgrind() else {
@@ -275,7 +275,7 @@ impl KernelPlan {
         &self,
         places: &Places,
         filter: &Filter,
-        report: &mut Report,
+        report: &mut KernelReport,
         interrupt: &AtomicBool,
     ) -> Result<(), LabError> {
         let (effort, fences) = (self.effort(self.seed, interrupt), self.fences()?);
@@ -325,15 +325,15 @@ impl EqualCounts {
 
 #[cfg(test)]
 mod tests {
-    use schedlab_perf_dash::compare::Metric;
+    use schedlab_perf_dash::compare::ComparedMetric;
     use schedlab_perf_dash::stats::Fence;
 
     use super::*;
 
     #[test]
-    fn a_kernel_goes_by_its_own_count_and_one_that_is_not_counted_by_all() {
+    fn kernel_is_judged_by_its_own_instruction_count_or_by_all_when_uncounted() {
         let row = |kernel: &str, head: f64| {
-            Row::exact(kernel, Metric::cost("instructions", ""), 100.0, head, Fence::given(0.002))
+            Row::exact(kernel, ComparedMetric::cost("instructions", ""), 100.0, head, Fence::given(0.002))
         };
         let some = EqualCounts::of(&[row("a", 100.0), row("b", 101.0)]);
         assert_eq!(["a", "b", "c"].map(|kernel| some.holds_for(kernel)), [true, false, false]);

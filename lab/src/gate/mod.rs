@@ -18,7 +18,7 @@ mod wall_clock;
 mod workloads;
 
 pub use cpu::stay_on_core;
-pub use kernels::{Calibrated, Filter, KernelPlan, Measure, Report, Suite};
+pub use kernels::{Calibrated, Filter, KernelPlan, KernelReport, KernelSuite, Measure};
 pub use noise::KernelFences;
 pub use wall_clock::{Measured, WallClock};
 pub(crate) use workloads::run_json_unless;

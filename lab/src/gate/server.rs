@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::kernels::Suite;
+use super::kernels::KernelSuite;
 use crate::error::file;
 use crate::{LabError, child};
 
@@ -40,7 +40,7 @@ impl<'a> Server<'a> {
     pub(super) fn start(
         binary: &Path,
         name: &str,
-        suite: Suite,
+        suite: KernelSuite,
         interrupt: &'a AtomicBool,
     ) -> Result<Server<'a>, LabError> {
         let copy = binary.with_file_name(name);
@@ -117,7 +117,7 @@ pub(super) const PLANTED_STEPS: &str = "SCHEDLAB_PLANTED_STEPS";
 /// The kernels of a build that are timed, or counted.
 pub(super) fn list(
     binary: &Path,
-    suite: Suite,
+    suite: KernelSuite,
     what: &str,
     interrupt: &AtomicBool,
 ) -> Result<Vec<String>, LabError> {

@@ -13,7 +13,7 @@ use schedlab_perf_dash::gate::{
 };
 use schedlab_perf_dash::stats::{Verdict, abba_order, median, middle_of_pairs, pairs_needed};
 
-use super::kernels::{Filter, Suite};
+use super::kernels::{Filter, KernelSuite};
 use super::noise::KernelFences;
 use super::server::{Server, list};
 use crate::LabError;
@@ -21,7 +21,7 @@ use crate::LabError;
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort<'a> {
-    pub(super) suite: Suite,
+    pub(super) suite: KernelSuite,
     pub(super) looks: Looks,
     pub(super) quartets: usize,
     /// No new session after so long, once there are enough for a verdict.

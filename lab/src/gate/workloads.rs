@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use schedlab_perf_dash::compare::{Fences, Metric, Pairing, Row};
+use schedlab_perf_dash::compare::{ComparedMetric, Fences, Pairing, Row};
 use schedlab_perf_dash::gate::{GATE_LEVEL, score};
 use schedlab_perf_dash::stats::{ROUND, SAMPLES_MIN, abba_order};
-use schedlab_workloads::results::{RunResult, Stage, Status, WorkloadResult, write_atomic};
+use schedlab_workloads::results::{RunResult, RunStatus, Stage, WorkloadResult, write_atomic};
 use schedlab_workloads::suites;
 
-use super::kernels::Report;
+use super::kernels::KernelReport;
 use super::wall_clock::reference_rate;
 use crate::child::{self, Ended};
 use crate::error::file;
@@ -60,7 +60,7 @@ pub fn judge_workloads(
     [base, head]: &[PathBuf; 2],
     plan: &WorkloadPlan,
     fences: &Fences,
-    report: &mut Report,
+    report: &mut KernelReport,
     (notice, interrupt): (Notice<'_>, &AtomicBool),
 ) -> Result<(), LabError> {
     let ran = run(base, head, plan, interrupt)?;
@@ -166,7 +166,7 @@ impl Samples {
         if let Some(latency) = workload.latency_us.get(&Stage::SchedulingCycle) {
             self.cycle_mean_us.push(latency.mean);
         }
-        if workload.status != Status::Completed {
+        if workload.status != RunStatus::Completed {
             self.trouble = workload.message.clone();
         }
     }
@@ -209,13 +209,14 @@ fn throughput_rows(workload: &str, base: &Samples, head: &Samples, fences: &Fenc
         Row::from_samples(workload, metric, (base, head), Pairing::Rounds, fences.of(workload), seed)
     };
     let mut throughput =
-        row(Metric::throughput(), &base.throughput, &head.throughput).needing_p_below(GATE_LEVEL);
+        row(ComparedMetric::throughput(), &base.throughput, &head.throughput).needing_p_below(GATE_LEVEL);
     if let Some(trouble) = base.trouble.as_ref().or(head.trouble.as_ref()) {
         throughput = throughput.not_comparable(format!("not comparable: {trouble}"));
     } else if base.scheduled != head.scheduled {
         throughput = throughput
             .not_comparable("not comparable: the builds bound different numbers of pods".to_owned());
     }
-    let cycle = row(Metric::cost("cycle mean", "µs"), &base.cycle_mean_us, &head.cycle_mean_us).shown();
+    let cycle =
+        row(ComparedMetric::cost("cycle mean", "µs"), &base.cycle_mean_us, &head.cycle_mean_us).shown();
     vec![throughput, cycle]
 }

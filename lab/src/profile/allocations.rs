@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn real_addresses_get_names() {
+    fn addresses_are_symbolised() {
         let mut addresses = Vec::new();
         backtrace::trace(|frame| {
             addresses.push(frame.ip() as usize);
@@ -128,6 +128,6 @@ mod tests {
         let counted = BTreeMap::from([(addresses, Allocated { count: 2, bytes: 64 })]);
         let found = resolve(&counted);
         assert_eq!(found.all, Allocated { count: 2, bytes: 64 });
-        assert!(found.sites[0].site.contains("real_addresses_get_names"), "{:?}", found.sites[0]);
+        assert!(found.sites[0].site.contains("addresses_are_symbolised"), "{:?}", found.sites[0]);
     }
 }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_to_do() {
+    fn refused_counter_error_gives_the_fix() {
         let text = |code| reason(&std::io::Error::from_raw_os_error(code));
         assert!(text(2).contains("does not offer it"));
         assert!(text(13).contains("perf_event_paranoid"));

@@ -48,7 +48,7 @@ pub struct ProfilePlan {
 
 /// What a profile found.
 #[derive(Debug)]
-pub struct Profile {
+pub struct ProfileResult {
     /// Shares by extension point, plugin and part of the engine.
     pub summary: ProfileSummary,
     /// Who allocates, and the pods of the run in which that was counted.
@@ -68,7 +68,7 @@ pub fn profile(
     workload: &ResolvedWorkload,
     interrupt: &AtomicBool,
     notice: Notice<'_>,
-) -> Result<Profile, LabError> {
+) -> Result<ProfileResult, LabError> {
     let session = Session { plan, workload, interrupt, notice };
     let counters = plan.with_counters.then(Counters::open);
     let sampler = Sampler::new(workload, Look::Cpu { frequency: plan.frequency, counters })?;
@@ -103,7 +103,7 @@ pub fn profile(
     };
     let protobuf = report.pprof().map_err(LabError::Protobuf)?.encode_to_vec();
     let counted = state.counters().map(Counters::read);
-    Ok(Profile { summary, allocations, counted, stacks, protobuf })
+    Ok(ProfileResult { summary, allocations, counted, stacks, protobuf })
 }
 
 /// A workload that is profiled.
@@ -157,7 +157,7 @@ impl Session<'_> {
     }
 }
 
-impl Profile {
+impl ProfileResult {
     /// Writes flamegraph, stacks, protobuf and summary of the CPU's part.
     pub fn write_cpu(&self, dir: &Path) -> Result<(), LabError> {
         let svg = self.summary.flamegraph_svg.as_deref().unwrap_or_default();

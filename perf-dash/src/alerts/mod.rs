@@ -14,11 +14,11 @@
 
 mod text;
 
-use schedlab_workloads::results::{ComparedFigure, EarlierRun, Estimate, Status};
+use schedlab_workloads::results::{ComparedFigure, EarlierRun, Estimate, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::change::earlier_run;
-use crate::history::{Point, Record, Series, Source, Workload, workloads};
+use crate::history::{Point, Record, RecordSource, Series, WorkloadSeries, workloads};
 use crate::stats::{Direction, Fence, Interval, Verdict, change_points, judge, median, ratio_of_medians};
 
 pub use text::markdown;
@@ -163,7 +163,7 @@ impl Values {
     /// The normalised figure, where every run has it: what neighbours did to the machine is then no
     /// change of the workload.
     fn of(series: &Series<'_>) -> Values {
-        let is_measured = |point: &Point| point.status == Status::Completed && 0.0 < point.pods_per_s();
+        let is_measured = |point: &Point| point.status == RunStatus::Completed && 0.0 < point.pods_per_s();
         let points = || series.points.iter().filter(|(_, point)| is_measured(point));
         let normalised = |point: &Point| point.normalised.map(|it| it.pods_per_s).filter(|&rate| 0.0 < rate);
         let all: Option<Vec<f64>> = points().map(|(_, point)| normalised(point)).collect();
@@ -201,7 +201,7 @@ const RUNS_MAX: usize = 400;
 
 fn of_series(
     records: &[Record],
-    workload: &Workload<'_>,
+    workload: &WorkloadSeries<'_>,
     series: &Series<'_>,
     values: &Values,
     fence: Fence,
@@ -251,9 +251,9 @@ fn of_series(
 }
 
 /// Whether a newer run of the workload ran another file: this series cannot recover any more.
-fn has_ended(workload: &Workload<'_>, series: &Series<'_>, records: &[Record]) -> bool {
+fn has_ended(workload: &WorkloadSeries<'_>, series: &Series<'_>, records: &[Record]) -> bool {
     let (at, point) = series.newest();
-    let is_ours = |at: usize| records[at].source == Source::Schedlab;
+    let is_ours = |at: usize| records[at].source == RecordSource::Schedlab;
     let newer =
         workload.series.iter().map(Series::newest).filter(|(other, _)| at < *other && is_ours(*other));
     is_ours(at)

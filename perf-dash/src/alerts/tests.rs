@@ -63,7 +63,7 @@ fn noise_raises_an_alert_in_fewer_than_five_of_a_hundred_histories() {
 #[test]
 fn series_without_a_completed_run_has_no_level() {
     let mut runs = records(8, 10, |_| 1.0);
-    runs.iter_mut().for_each(|record| record.points[0].status = Status::Stuck);
+    runs.iter_mut().for_each(|record| record.points[0].status = RunStatus::Stuck);
     let alerts = found(&runs);
     assert_eq!((alerts.series, alerts.too_short, alerts.alerts), (1, 1, Vec::new()));
 }
@@ -98,7 +98,7 @@ fn regression_of_a_workload_whose_file_changed_since_is_superseded() {
 }
 
 #[test]
-fn normalised_figures_hide_what_the_machine_did() {
+fn normalised_throughput_raises_no_alert_when_the_machine_slows_down() {
     let mut runs = records(6, 40, step(20, 0.7));
     for (at, record) in runs.iter_mut().enumerate() {
         let machine_speed = if at < 20 { 1.0 } else { 0.7 };

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_to_the_headline_turned_round() {
+    fn parts_add_up_to_the_time_per_pod_of_the_headline() {
         // 100,000 pods/s are 10 µs a pod.
         let workload = timed(&[(Stage::Filter, 1.0), (Stage::Score, 2.0), (Stage::SchedulingCycle, 4.0)]);
         let parts = parts(&workload);

@@ -23,7 +23,7 @@ use crate::stats::Verdict;
 
 pub use junit::{JunitError, junit};
 pub use load::{LoadError, Side, load_results, load_side};
-pub use row::{Metric, Pairing, Row, Weight};
+pub use row::{ComparedMetric, Pairing, Row, Weight};
 pub use runs::{Fences, Missing, compare_sides};
 pub use text::{PAIRED, markdown};
 

@@ -10,7 +10,7 @@ use crate::stats::{
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Metric {
+pub struct ComparedMetric {
     /// `throughput`.
     pub name: String,
     /// `pods/s`.
@@ -19,11 +19,11 @@ pub struct Metric {
     pub direction: Direction,
 }
 
-impl Metric {
+impl ComparedMetric {
     /// Pods per second.
     #[must_use]
-    pub fn throughput() -> Metric {
-        Metric {
+    pub fn throughput() -> ComparedMetric {
+        ComparedMetric {
             name: "throughput".to_owned(),
             unit: "pods/s".to_owned(),
             direction: Direction::HigherIsBetter,
@@ -32,8 +32,8 @@ impl Metric {
 
     /// A time, count or size.
     #[must_use]
-    pub fn cost(name: &str, unit: &str) -> Metric {
-        Metric { name: name.to_owned(), unit: unit.to_owned(), direction: Direction::LowerIsBetter }
+    pub fn cost(name: &str, unit: &str) -> ComparedMetric {
+        ComparedMetric { name: name.to_owned(), unit: unit.to_owned(), direction: Direction::LowerIsBetter }
     }
 }
 
@@ -68,7 +68,7 @@ pub struct Row {
     /// `TestCase/Workload`, or the kernel's name.
     pub workload: String,
     /// What is compared.
-    pub metric: Metric,
+    pub metric: ComparedMetric,
     /// Median of base; `None` without a sample.
     pub base: Option<f64>,
     /// Median of head; `None` without a sample.
@@ -105,7 +105,7 @@ impl Row {
     #[must_use]
     pub fn from_samples(
         workload: &str,
-        metric: Metric,
+        metric: ComparedMetric,
         (base, head): (&[f64], &[f64]),
         pairing: Pairing,
         fence: Fence,
@@ -142,7 +142,7 @@ impl Row {
     #[must_use]
     pub fn from_ratios(
         workload: &str,
-        metric: Metric,
+        metric: ComparedMetric,
         (base, head): (&[f64], &[f64]),
         ratios: &[f64],
         fence: Fence,
@@ -168,7 +168,7 @@ impl Row {
 
     /// A count that has no noise: any difference beyond the fence is one.
     #[must_use]
-    pub fn exact(workload: &str, metric: Metric, base: f64, head: f64, fence: Fence) -> Row {
+    pub fn exact(workload: &str, metric: ComparedMetric, base: f64, head: f64, fence: Fence) -> Row {
         let mut row = Row::without_ratio(workload, metric, (&[base], &[head]), fence);
         if 0.0 < base && 0.0 < head {
             let ratio = Interval::exact(head / base);
@@ -179,7 +179,12 @@ impl Row {
         row
     }
 
-    fn without_ratio(workload: &str, metric: Metric, (base, head): (&[f64], &[f64]), fence: Fence) -> Row {
+    fn without_ratio(
+        workload: &str,
+        metric: ComparedMetric,
+        (base, head): (&[f64], &[f64]),
+        fence: Fence,
+    ) -> Row {
         let middle = |values: &[f64]| (!values.is_empty()).then(|| median(values));
         Row {
             workload: workload.to_owned(),

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schedlab_workloads::results::{LatencySummary, RunLatency, Stage, Status};
+use schedlab_workloads::results::{LatencySummary, RunLatency, RunStatus, Stage};
 
 use super::load::Side;
-use super::row::{Metric, Pairing, Row, Weight};
+use super::row::{ComparedMetric, Pairing, Row, Weight};
 use super::{Comparison, FENCE_DEFAULT};
-use crate::history::{Point, Record, Source};
+use crate::history::{Point, Record, RecordSource};
 use crate::stats::{Fence, SAMPLES_MIN, Verdict};
 
 /// Up to where a workload's throughput is noise.
@@ -125,7 +125,7 @@ fn part_rows(name: &str, base: &[Part<'_>], head: &[Part<'_>], fences: &Fences, 
     };
     let (base_rates, head_rates) = (throughputs(base), throughputs(head));
     let samples = (base_rates.as_slice(), head_rates.as_slice());
-    let row = Row::from_samples(name, Metric::throughput(), samples, Pairing::Unpaired, fence, seed);
+    let row = Row::from_samples(name, ComparedMetric::throughput(), samples, Pairing::Unpaired, fence, seed);
     let mut rows = vec![judged(row)];
     for metric in LATENCIES {
         let (base, head) = (metric.samples(base), metric.samples(head));
@@ -133,7 +133,7 @@ fn part_rows(name: &str, base: &[Part<'_>], head: &[Part<'_>], fences: &Fences, 
             continue;
         }
         let fence = Fence { relative: fence.relative * metric.fences, ..fence };
-        let cost = Metric::cost(metric.name, "µs");
+        let cost = ComparedMetric::cost(metric.name, "µs");
         let row = Row::from_samples(name, cost, (&base, &head), Pairing::Unpaired, fence, seed);
         // Three latencies a workload: each needs the rank test as a second witness.
         let row = judged(row.needing_p_below(LATENCY_P));
@@ -143,7 +143,7 @@ fn part_rows(name: &str, base: &[Part<'_>], head: &[Part<'_>], fences: &Fences, 
     let calls = |side: &[Part<'_>]| side.iter().map(|(_, point)| point.calls_per_pod).fold(0.0, f64::max);
     let (base, head) = (calls(base), calls(head));
     if 0.0 < base && 0.0 < head {
-        let metric = Metric::cost("API calls", "calls/pod");
+        let metric = ComparedMetric::cost("API calls", "calls/pod");
         rows.push(Row::exact(name, metric, base, head, Fence::given(0.005)).shown());
     }
     rows
@@ -208,7 +208,7 @@ fn throughputs(side: &[Part<'_>]) -> Vec<f64> {
 /// Numbers are judged only for the same work, measured over the same parts of a system.
 fn incomparable(base: &[Part<'_>], head: &[Part<'_>]) -> Option<String> {
     let all = || base.iter().chain(head);
-    if let Some((_, bad)) = all().find(|(_, point)| point.status != Status::Completed) {
+    if let Some((_, bad)) = all().find(|(_, point)| point.status != RunStatus::Completed) {
         let why = bad.message.as_deref().unwrap_or("a run of it did not complete");
         return Some(format!("not comparable: {why}"));
     }
@@ -280,7 +280,7 @@ fn notes(base: &Side, head: &Side) -> Vec<String> {
 /// What the throughput of a record is.
 fn definition(record: &Record) -> &'static str {
     match (record.source, &record.settings) {
-        (Source::Schedlab, Some(_)) => "pods over the measured interval",
+        (RecordSource::Schedlab, Some(_)) => "pods over the measured interval",
         _ => "mean of windows (scheduler_perf's SchedulingThroughput/Average)",
     }
 }

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use schedlab_workloads::metrics::{MetricSeries, MetricValue, Summary};
+use schedlab_workloads::metrics::{HistogramSummary, MetricSeries, MetricValue};
 use schedlab_workloads::results::{
-    Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunTotal, SCHEMA, Stage,
-    Status, Throughput, WorkloadResult,
+    Attempts, LatencySummary, Machine, Memory, Pods, Repeats, RunLatency, RunResult, RunStatus, RunTotal,
+    SCHEMA, Stage, Throughput, WorkloadResult,
 };
 
 use super::*;
@@ -35,7 +35,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         labels: Vec::new(),
         feature_gates: BTreeMap::new(),
         gates_without_effect: Vec::new(),
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         nodes: 100,
         pods: Pods { created: 1000, scheduled: 1000, unschedulable: 0 },
@@ -78,7 +78,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
 fn collected(name: &str, point: Option<&str>, us: f64) -> MetricSeries {
     let s = us / 1e6;
     let (p90, p95, p99) = (s * 1.5, s * 1.8, s * 2.0);
-    let summary = Summary { count: 1000, sum: s * 1000.0, mean: s, p50: s, p90, p95, p99 };
+    let summary = HistogramSummary { count: 1000, sum: s * 1000.0, mean: s, p50: s, p90, p95, p99 };
     MetricSeries {
         name: name.to_owned(),
         labels: point.map(|point| ("extension_point".to_owned(), point.to_owned())).into_iter().collect(),
@@ -163,13 +163,13 @@ fn different_work_is_never_judged() {
     assert_eq!(row.verdict, Verdict::Inconclusive);
     assert!(row.note.expect("a reason").contains("1000 pods were bound in one run and 500"));
     let mut stuck = workload("T/W", &rates(2, 2000.0, 12));
-    stuck.status = Status::Stuck;
+    stuck.status = RunStatus::Stuck;
     stuck.message = Some("5 pods wait".to_owned());
     assert_eq!(throughput_row(base, stuck).note.as_deref(), Some("not comparable: 5 pods wait"));
 }
 
 #[test]
-fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
+fn one_regression_makes_the_comparison_worse_and_unmatched_workloads_are_named() {
     let good = || workload("T/Good", &rates(1, 1000.0, 12));
     let base = side("a", vec![good(), workload("T/Bad", &rates(3, 1000.0, 12)), workload("T/Old", &[1.0])]);
     let head = side("b", vec![good(), workload("T/Bad", &rates(4, 800.0, 12)), workload("T/New", &[1.0])]);
@@ -191,7 +191,7 @@ fn one_regression_outweighs_and_what_is_on_one_side_is_named() {
 }
 
 #[test]
-fn a_fence_of_the_history_keeps_a_noisy_workload_quiet() {
+fn noise_threshold_of_history_makes_noisy_workload_unchanged() {
     let base = side("a", vec![workload("T/W", &rates(1, 1000.0, 12))]);
     let head = side("b", vec![workload("T/W", &rates(2, 950.0, 12))]);
     let verdict = |fences: &Fences| compare_sides(&base, &head, fences, Missing::Open, 1).verdict;
@@ -203,7 +203,7 @@ fn a_fence_of_the_history_keeps_a_noisy_workload_quiet() {
 }
 
 #[test]
-fn sides_that_differ_in_more_than_code_say_so() {
+fn differing_machine_and_seed_are_noted() {
     let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &[1.0])]);
     let base = side_of("a", &measured);
     measured.machine.cores = 36;
@@ -218,7 +218,7 @@ fn text_that_is_markup_stays_text() {
     let mut comparison = Comparison::new("t", "a", "b", Vec::new());
     assert_eq!(comparison.verdict, Verdict::Inconclusive, "nothing compared is no verdict");
     let fence = crate::stats::Fence::given(0.01);
-    let row = Row::exact("a<b>|\"&\u{1}", Metric::cost("x", "n"), 1.0, 2.0, fence);
+    let row = Row::exact("a<b>|\"&\u{1}", ComparedMetric::cost("x", "n"), 1.0, 2.0, fence);
     comparison.rows.push(row);
     let xml = junit(&[comparison.clone(), comparison.clone()]).unwrap();
     let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
@@ -234,12 +234,12 @@ fn text_that_is_markup_stays_text() {
 }
 
 #[test]
-fn a_change_that_the_rank_test_doubts_is_an_open_question() {
+fn change_not_confirmed_by_rank_test_is_inconclusive() {
     let rates = |rate: f64, count: u32| (0..count).map(|i| rate + f64::from(i)).collect::<Vec<_>>();
     let row = |count: u32| {
         let (base, head) = (rates(1000.0, count), rates(900.0, count));
         let fence = crate::stats::Fence::given(0.02);
-        Row::from_samples("T/W", Metric::throughput(), (&base, &head), Pairing::Rounds, fence, 1)
+        Row::from_samples("T/W", ComparedMetric::throughput(), (&base, &head), Pairing::Rounds, fence, 1)
             .needing_p_below(0.01)
     };
     // Seven rounds, all slower, happen by chance once in 64: not rare enough. Eight, once in 128.
@@ -267,7 +267,7 @@ fn a_side_with_itself_is_unchanged_because_it_is_identical_input() {
 }
 
 #[test]
-fn what_one_side_lacks_keeps_the_whole_from_unchanged_and_better() {
+fn workload_missing_on_one_side_is_neither_unchanged_nor_better() {
     let same = |seed| workload("T/Same", &rates(seed, 1000.0, 12));
     let faster = |seed| workload("T/Same", &rates(seed, 1200.0, 12));
     let more = || workload("T/More", &[1.0]);
@@ -318,7 +318,7 @@ fn what_one_side_lacks_keeps_the_whole_from_unchanged_and_better() {
 }
 
 #[test]
-fn an_interrupted_run_keeps_the_whole_from_unchanged() {
+fn interrupted_run_makes_the_comparison_inconclusive() {
     let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &rates(1, 1000.0, 12))]);
     let whole = side_of("a", &measured);
     measured.partial = true;
@@ -337,7 +337,7 @@ fn an_interrupted_run_keeps_the_whole_from_unchanged() {
 fn partial_run_against_its_own_copy_is_not_unchanged() {
     let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/W", &rates(1, 1000.0, 12))]);
     measured.partial = true;
-    measured.workloads[0].status = Status::Partial;
+    measured.workloads[0].status = RunStatus::Partial;
     let comparison = compared(&side_of("a", &measured), &side_of("b", &measured));
     assert_eq!(comparison.verdict, Verdict::Inconclusive);
     assert!(comparison.rows.iter().filter(|row| row.counts()).all(|row| row.verdict != Verdict::Unchanged));
@@ -518,7 +518,7 @@ fn all_files_of_a_run_name_the_same_side() {
     for file in [&items[0], &dir.join("bench.txt")] {
         let side = load_side(file).unwrap();
         let record = &side.records[0];
-        assert_eq!(record.source, crate::history::Source::Schedlab, "{}", side.name);
+        assert_eq!(record.source, crate::history::RecordSource::Schedlab, "{}", side.name);
         assert_eq!(record.coverage, measured.coverage, "{}", side.name);
         assert_eq!(record.points[0].name, "T/W");
         // The same coverage: it may be judged against a result.
@@ -564,7 +564,8 @@ fn a_paired_ratio_beside_medians_that_contradict_it_is_labelled() {
     let head: Vec<f64> = base.iter().map(|rate| rate * 1.1).collect();
     let (base, head) = (&base[..22], &head[2..]);
     let fence = crate::stats::Fence::given(0.02);
-    let row = |pairing| Row::from_samples("T/W", Metric::throughput(), (base, head), pairing, fence, 1);
+    let row =
+        |pairing| Row::from_samples("T/W", ComparedMetric::throughput(), (base, head), pairing, fence, 1);
     let (paired, unpaired) = (row(Pairing::Rounds), row(Pairing::Unpaired));
     assert!(paired.is_paired && !unpaired.is_paired);
     assert!(paired.head < paired.base, "{paired:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
-use schedlab_workloads::explain::{NodeReport, Order, Report, View};
+use schedlab_workloads::explain::{NodeReport, NodeSortOrder, Report, View};
 use serde_json::{Value, json};
 
 use super::page::count;
@@ -12,7 +12,7 @@ use super::page::count;
 const PAGE_ROWS: usize = 100;
 
 fn in_order(report: &Report, feasible: bool) -> Vec<&NodeReport> {
-    let view = View { order: Order::Total, ..View::default() };
+    let view = View { order: NodeSortOrder::Total, ..View::default() };
     view.select(report).into_iter().filter(|node| node.feasible == feasible).collect()
 }
 

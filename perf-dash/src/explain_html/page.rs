@@ -1,7 +1,7 @@
 //! The frame of the page, and the answer in short.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use schedlab_workloads::explain::{NodeReport, RejectedGroup, Report, Verdict, Winner};
+use schedlab_workloads::explain::{ExplainVerdict, NodeReport, RejectedGroup, Report, Winner};
 
 use super::nodes;
 use crate::format::thousands;
@@ -68,7 +68,7 @@ fn headline(report: &Report) -> Markup {
                     ". The pod stays pending until a scheduler of that name takes it."
                 }
             }
-            (None, Some(winner)) if report.verdict == Verdict::Unsure => {
+            (None, Some(winner)) if report.verdict == ExplainVerdict::Unsure => {
                 h1 { (pod) ": unsure" }
                 p.ends {
                     "Without regard to "

@@ -1,6 +1,7 @@
 use schedlab_workloads::explain::{
-    DetailCount, Difference, DomainCount, IgnoredField, IgnoredKind, NodeReport, OtherScheduler, PodFacts,
-    RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn, SpreadReport, Verdict, Winner,
+    DetailCount, DomainCount, ExplainVerdict, ExplainedPod, IgnoredField, IgnoredKind, NodeReport,
+    OtherScheduler, PluginLead, RejectedGroup, RejectionReport, Report, SCHEMA, ScoreColumn, SpreadReport,
+    Winner,
 };
 
 use super::render_explain_html;
@@ -21,11 +22,11 @@ fn report(nodes: Vec<NodeReport>) -> Report {
     Report {
         schema: SCHEMA,
         source: "cluster.yaml".to_owned(),
-        pod: PodFacts { namespace: "shop".to_owned(), name: "web".to_owned(), ..PodFacts::default() },
+        pod: ExplainedPod { namespace: "shop".to_owned(), name: "web".to_owned(), ..ExplainedPod::default() },
         node_count: nodes.len(),
         feasible_count: nodes.iter().filter(|node| node.feasible).count(),
         feasible_wanted: 100,
-        verdict: Verdict::Chosen,
+        verdict: ExplainVerdict::Chosen,
         warnings: Vec::new(),
         ignored_fields: Vec::new(),
         ignored_kinds: Vec::new(),
@@ -41,7 +42,7 @@ fn report(nodes: Vec<NodeReport>) -> Report {
             tied: vec!["n0".to_owned()],
             runner_up: Some("n1".to_owned()),
             lead: 10,
-            lead_by_plugin: vec![Difference {
+            lead_by_plugin: vec![PluginLead {
                 plugin: "NodeResourcesFit".to_owned(),
                 chosen: 60,
                 runner_up: 50,
@@ -81,7 +82,7 @@ fn small() -> Report {
 }
 
 #[test]
-fn the_page_says_who_won_by_what_and_who_is_out() {
+fn page_shows_chosen_node_lead_by_plugin_and_rejected_nodes() {
     let page = render_explain_html(&small());
     for part in
         ["goes to", "10 points ahead of n1", "Why it won", "TaintToleration", "What keeps nodes out", "+10"]
@@ -113,7 +114,7 @@ fn a_large_cluster_keeps_one_page_of_rows_in_the_document() {
 #[test]
 fn a_field_that_is_ignored_makes_the_page_unsure() {
     let mut report = small();
-    report.verdict = Verdict::Unsure;
+    report.verdict = ExplainVerdict::Unsure;
     report.chosen_if_ignored = report.chosen.take();
     report.ignored_fields = vec![IgnoredField { field: "spec.resourceClaims".to_owned(), why: "not built" }];
     let page = render_explain_html(&report);
@@ -123,7 +124,7 @@ fn a_field_that_is_ignored_makes_the_page_unsure() {
 }
 
 #[test]
-fn the_page_names_facts_domains_and_what_was_not_used() {
+fn page_shows_facts_domains_and_unused_objects() {
     let mut report = small();
     report.topology_spread = vec![SpreadReport {
         topology_key: "zone".to_owned(),
@@ -153,7 +154,7 @@ fn the_page_names_facts_domains_and_what_was_not_used() {
 #[test]
 fn a_pod_of_another_scheduler_has_no_nodes() {
     let mut report = report(Vec::new());
-    report.verdict = Verdict::OtherScheduler;
+    report.verdict = ExplainVerdict::OtherScheduler;
     report.chosen = None;
     let profiles = vec!["default-scheduler".to_owned()];
     report.other_scheduler = Some(OtherScheduler { scheduler_name: "volcano".to_owned(), profiles });

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::{Metric, Row};
+use crate::compare::{ComparedMetric, Row};
 use crate::stats::{Fence, Verdict};
 
 use super::INSTRUCTION_FENCE;
@@ -149,7 +149,7 @@ pub fn instruction_rows(
     let fence = Fence::given(INSTRUCTION_FENCE);
     let row = |(kernel, base): (&String, &InstructionCounts)| {
         let head = head.get(kernel)?;
-        let metric = Metric::cost("instructions", "instructions");
+        let metric = ComparedMetric::cost("instructions", "instructions");
         let mut row = Row::exact(kernel, metric, base.total as f64, head.total as f64, fence);
         if row.verdict == Verdict::Worse {
             row.note = blame(base, head);
@@ -210,7 +210,7 @@ totals: 105 6
 ";
 
     #[test]
-    fn own_costs_are_summed_and_calls_are_left_to_the_callee() {
+    fn self_costs_are_summed_and_call_costs_left_to_the_callee() {
         let counts = InstructionCounts::parse(FILE).expect("callgrind");
         assert_eq!(counts.total, 105);
         let place = |function: &str, file: &str| Place { function: function.into(), file: file.into() };

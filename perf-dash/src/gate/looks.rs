@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_build_against_itself_is_never_worse_and_open_in_fewer_than_5_of_100() {
+    fn build_against_itself_is_never_worse_and_inconclusive_in_fewer_than_5_of_100() {
         let [changed, open, all] = runs(0.0, LOOKS);
         assert_eq!(changed, 0, "false alarms of {all}");
         assert!(open * 100 < 5 * all, "{open} of {all} inconclusive");
     }
 
     #[test]
-    fn one_look_alone_leaves_a_fifth_of_the_runs_open() {
+    fn single_look_leaves_a_fifth_of_the_runs_inconclusive() {
         let [changed, open, all] = runs(0.0, Looks { count: 1, ..LOOKS });
         assert_eq!(changed, 0, "false alarms of {all}");
         assert!(all < 5 * open, "{open} of {all} inconclusive");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_again_does_not_claim_more_often_than_looking_once() {
+    fn repeated_looks_do_not_raise_the_error_rate() {
         // The worst case: the build is slower by exactly its fence, so that "worse" and "unchanged"
         // are both wrong. 2.5 % of 1000 each, and four deviations of that.
         let (fence, at_most) = (Fence::given(0.01), 25 + 20);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_look_has_its_share_of_the_error() {
+    fn error_rate_is_split_over_looks() {
         assert_eq!([0, 1, 2, 3].map(|look| LOOKS.sessions_at(look)), [12, 24, 48, 96]);
         assert!((LOOKS.confidence() - 0.9875).abs() < 1e-12);
         assert_eq!(pairs_needed(LOOKS.confidence()), 8);

@@ -12,7 +12,7 @@
 //! with each other and are wrong together; only a new pair is a new sample.
 
 use super::Looks;
-use crate::compare::{Metric, Row};
+use crate::compare::{ComparedMetric, Row};
 use crate::stats::{Fence, median, quantile};
 
 /// Times of one quartet in nanoseconds.
@@ -77,7 +77,7 @@ pub fn kernel_row(kernel: &str, sessions: &[Session], turns: usize, fence: Fence
     let (base, head) = (per_turn(Session::base_ns), per_turn(Session::head_ns));
     Row::from_ratios(
         kernel,
-        Metric::cost("wall clock", "ns"),
+        ComparedMetric::cost("wall clock", "ns"),
         (&base, &head),
         &ratios,
         fence,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn three_percent_is_caught_and_nothing_is_not() {
+    fn three_percent_is_worse_and_no_change_is_unchanged() {
         let mut sampler = Sampler::new(31);
         let mut verdicts = |cost| {
             (0..60)

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use schedlab_workloads::results::{LatencySummary, Machine, RunLatency, Stage, Status, Throughput};
+use schedlab_workloads::results::{LatencySummary, Machine, RunLatency, RunStatus, Stage, Throughput};
 
 use super::import::{
     ImportError, ImportFacts, THROUGHPUT, Writer, empty_point, latency, micros_of, stage_of,
@@ -91,8 +91,8 @@ struct Facts {
 
 impl Facts {
     /// Files of other programs have no such line, or mean something else by it.
-    fn status(&self) -> Status {
-        Status::of_label(&self.status).unwrap_or(Status::Completed)
+    fn status(&self) -> RunStatus {
+        RunStatus::of_label(&self.status).unwrap_or(RunStatus::Completed)
     }
 
     /// The package's last folder: upstream has one a topic.
@@ -184,7 +184,7 @@ fn without_suffix(name: &str, count: u32) -> &str {
 
 /// What one line says.
 struct Values {
-    status: Status,
+    status: RunStatus,
     average_pods_per_s: Option<f64>,
     latency_us: BTreeMap<Stage, LatencySummary>,
 }
@@ -197,7 +197,7 @@ fn values(fields: &[(f64, &str)]) -> Values {
         }
     }
     let mut values =
-        Values { status: Status::Completed, average_pods_per_s: None, latency_us: BTreeMap::new() };
+        Values { status: RunStatus::Completed, average_pods_per_s: None, latency_us: BTreeMap::new() };
     for (metric, buckets) in by_metric {
         if metric == THROUGHPUT {
             values.average_pods_per_s = buckets.get("Average").copied();
@@ -225,8 +225,8 @@ fn stage_of_unit(metric: &str) -> Option<(Stage, f64)> {
 fn point(name: &str, suite: &str, runs: &[Values]) -> Point {
     let rates: Vec<f64> = runs.iter().filter_map(|run| run.average_pods_per_s).collect();
     let mut point = empty_point(name, suite);
-    let cut_short = runs.iter().map(|run| run.status).find(|&status| status != Status::Completed);
-    point.status = cut_short.unwrap_or(Status::Completed);
+    let cut_short = runs.iter().map(|run| run.status).find(|&status| status != RunStatus::Completed);
+    point.status = cut_short.unwrap_or(RunStatus::Completed);
     point.throughput = Throughput::of_runs(&rates);
     let stages = runs.iter().flat_map(|run| run.latency_us.keys()).copied();
     for stage in stages.collect::<BTreeSet<_>>() {

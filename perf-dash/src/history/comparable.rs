@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use schedlab_workloads::results::Machine;
 
-use super::model::{Point, Record, Settings, Source};
+use super::model::{Point, Record, RecordSource, Settings};
 
 /// What a measurement is a measurement of. Equal keys may be compared, others never.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ struct Fact {
 
 /// A setting in which two measurements differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct SettingDifference {
     /// `class cache`.
     pub name: String,
     /// Here.
@@ -46,7 +46,7 @@ pub struct Difference {
     pub there: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for SettingDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name.as_str() {
             // A digest says nothing to a reader.
@@ -105,7 +105,7 @@ impl RunKey {
 
     /// In which settings the other run was measured differently.
     #[must_use]
-    pub fn differences(&self, there: &RunKey) -> Vec<Difference> {
+    pub fn differences(&self, there: &RunKey) -> Vec<SettingDifference> {
         differences(self.0.iter(), there.0.iter())
     }
 }
@@ -119,7 +119,7 @@ impl Comparable {
 
     /// In which settings the other was measured differently; none, if they may be compared.
     #[must_use]
-    pub fn differences(&self, there: &Comparable) -> Vec<Difference> {
+    pub fn differences(&self, there: &Comparable) -> Vec<SettingDifference> {
         differences(self.facts(), there.facts())
     }
 
@@ -147,11 +147,11 @@ impl Comparable {
 
 /// What another series is, seen from this one, for a legend: `class cache off, threads 1`. Digests say
 /// nothing to a reader: such a setting is named only.
-pub(super) fn legend(differences: &[Difference]) -> String {
+pub(super) fn legend(differences: &[SettingDifference]) -> String {
     if let Some(by) = differences.iter().find(|difference| difference.name == MEASURED_BY) {
         return by.there.clone();
     }
-    let word = |difference: &Difference| match difference.name.as_str() {
+    let word = |difference: &SettingDifference| match difference.name.as_str() {
         WORKLOAD | SCHEDULER_CONFIG if difference.there != "default" => format!("other {}", difference.name),
         MACHINE => difference.there.clone(),
         name => format!("{name} {}", difference.there),
@@ -162,17 +162,17 @@ pub(super) fn legend(differences: &[Difference]) -> String {
 fn differences<'a>(
     here: impl Iterator<Item = &'a Fact>,
     there: impl Iterator<Item = &'a Fact>,
-) -> Vec<Difference> {
+) -> Vec<SettingDifference> {
     let mut there: Vec<&Fact> = there.collect();
     let mut found = Vec::new();
     for fact in here {
         let other = there.iter().position(|other| other.name == fact.name).map(|at| there.remove(at));
         if other != Some(fact) {
             let there = other.map_or(NOT_RECORDED, |other| &other.value).to_owned();
-            found.push(Difference { name: fact.name.clone(), here: fact.value.clone(), there });
+            found.push(SettingDifference { name: fact.name.clone(), here: fact.value.clone(), there });
         }
     }
-    found.extend(there.into_iter().map(|fact| Difference {
+    found.extend(there.into_iter().map(|fact| SettingDifference {
         name: fact.name.clone(),
         here: NOT_RECORDED.to_owned(),
         there: fact.value.clone(),
@@ -186,13 +186,13 @@ impl Fact {
     }
 }
 
-impl Source {
+impl RecordSource {
     /// Who measured, in a word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Source::Schedlab => "schedlab",
-            Source::PerfDash => "kube-scheduler",
+            RecordSource::Schedlab => "schedlab",
+            RecordSource::PerfDash => "kube-scheduler",
         }
     }
 }
@@ -237,9 +237,9 @@ mod tests {
     type Edit = fn(&mut Record);
 
     #[test]
-    fn every_setting_keeps_runs_apart_and_is_named() {
+    fn runs_differing_in_any_setting_are_not_comparable() {
         let cases: [(&str, Edit); 13] = [
-            ("measured by", |it| it.source = Source::PerfDash),
+            ("measured by", |it| it.source = RecordSource::PerfDash),
             ("coverage", |it| it.coverage = "core".to_owned()),
             ("machine", |it| it.machine.as_mut().expect("known").cpu_model = "Other".to_owned()),
             ("machine", |it| it.machine.as_mut().expect("known").cores = 8),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_comparison_is_about_and_how_sure_it_is_are_no_part_of_the_key() {
+    fn revision_label_time_and_samples_are_not_part_of_the_comparability_key() {
         let edits: [Edit; 6] = [
             |it| it.revision = Some("other".to_owned()),
             |it| it.label = Some("nightly".to_owned()),
@@ -298,7 +298,7 @@ mod tests {
         other.points[0].content.as_mut().expect("known").workload = "fedcba".into();
         let text = legend(&key(&record()).differences(&key(&other)));
         assert_eq!(text, "class cache off, other workload file");
-        other.source = Source::PerfDash;
+        other.source = RecordSource::PerfDash;
         assert_eq!(legend(&key(&record()).differences(&key(&other))), "kube-scheduler");
     }
 }

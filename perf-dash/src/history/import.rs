@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use schedlab_workloads::results::{
     DATASET_COVERAGE, DATASET_PARTIAL, DATASET_REVISION, DataItem, DataItems, LatencySummary, Machine,
-    Memory, Pods, Stage, Status, Throughput, Windows, split_status,
+    Memory, Pods, RunStatus, Stage, Throughput, Windows, split_status,
 };
 
 use super::bench::{is_bench_text, read_bench_text};
-use super::model::{Point, Record, SCHEMA, Source};
+use super::model::{Point, Record, RecordSource, SCHEMA};
 
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +124,7 @@ pub fn import_file(path: &Path, facts: &ImportFacts) -> Result<Record, ImportErr
 
 /// Which program wrote a file.
 pub(super) struct Writer {
-    pub(super) source: Source,
+    pub(super) source: RecordSource,
     pub(super) coverage: String,
     revision: Option<String>,
 }
@@ -132,12 +132,12 @@ pub(super) struct Writer {
 impl Writer {
     /// Upstream's scheduler_perf.
     pub(super) fn upstream() -> Writer {
-        Writer { source: Source::PerfDash, coverage: UPSTREAM_COVERAGE.to_owned(), revision: None }
+        Writer { source: RecordSource::PerfDash, coverage: UPSTREAM_COVERAGE.to_owned(), revision: None }
     }
 
     /// schedlab itself, in a file of upstream's kind.
     pub(super) fn ours(coverage: String) -> Writer {
-        Writer { source: Source::Schedlab, coverage, revision: None }
+        Writer { source: RecordSource::Schedlab, coverage, revision: None }
     }
 
     /// Upstream's scheduler_perf labels items only; schedlab labels the file too.
@@ -193,7 +193,7 @@ pub(super) fn empty_point(name: &str, suite: &str) -> Point {
         name: workload.map_or_else(|| case.to_owned(), |workload| format!("{case}/{workload}")),
         suite: suite.to_owned(),
         collector: (!collector.is_empty()).then(|| collector.join("/")),
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         feature_gates: None,
         content: None,

@@ -29,12 +29,12 @@ mod series;
 
 pub(crate) use bench::is_bench_text;
 pub use bench::read_bench_text;
-pub use comparable::{Comparable, Difference, RunKey};
+pub use comparable::{Comparable, RunKey, SettingDifference};
 pub use file::{FILE_NAME, History, HistoryError, append, parse, read};
 pub use import::{ImportError, ImportFacts, import_file, read_data_items};
-pub use model::{AllocationSite, Point, ProfileSummary, Record, SCHEMA, Settings, Share, Source};
+pub use model::{AllocationSite, Point, ProfileSummary, Record, RecordSource, SCHEMA, Settings, Share};
 pub use noise::fences;
-pub use series::{Series, Workload, workloads};
+pub use series::{Series, WorkloadSeries, workloads};
 
 #[cfg(test)]
 mod tests;

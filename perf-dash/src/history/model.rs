@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_workloads::results::{
-    Content, LatencySummary, Machine, Memory, Normalised, Pods, Repeats, RunLatency, RunResult, SloLine,
-    Stage, Status, Threshold, Throughput, WorkloadResult,
+    Content, LatencySummary, Machine, Memory, Normalised, Pods, Repeats, RunLatency, RunResult, RunStatus,
+    SloLine, Stage, Threshold, Throughput, WorkloadResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "schedlab-record/v1";
 /// Who measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum RecordSource {
     /// schedlab itself.
     Schedlab,
     /// kube-scheduler, measured by upstream's scheduler_perf: its perf-dash JSON or bench text.
@@ -32,7 +32,7 @@ pub struct Record {
     /// is called and whatever was recorded with it.
     pub id: String,
     /// Who measured.
-    pub source: Source,
+    pub source: RecordSource,
     /// What somebody called the run, as `nightly` or `PR 123`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -89,7 +89,7 @@ pub struct Point {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collector: Option<String>,
     /// How it ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// The diagnosis, unless it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -186,7 +186,7 @@ impl Record {
         Record {
             schema: SCHEMA.to_owned(),
             id: String::new(),
-            source: Source::Schedlab,
+            source: RecordSource::Schedlab,
             label,
             revision: run.git_revision.clone(),
             started_at: run.started_at.clone(),

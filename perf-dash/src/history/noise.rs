@@ -10,7 +10,7 @@ use crate::stats::Fence;
 /// between runs with other settings is not noise; see [`super::Comparable`].
 #[must_use]
 pub fn fences(records: &[Record], floor: f64) -> BTreeMap<String, Fence> {
-    let fence = |workload: super::Workload<'_>| {
+    let fence = |workload: super::WorkloadSeries<'_>| {
         let ratios: Vec<f64> = workload.series.iter().flat_map(|series| series.noise(records)).collect();
         Some((workload.name, Fence::from_ratios(&ratios, floor)?))
     };

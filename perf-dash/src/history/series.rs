@@ -8,15 +8,15 @@
 
 use std::collections::BTreeMap;
 
-use schedlab_workloads::results::Status;
+use schedlab_workloads::results::RunStatus;
 
 use super::comparable::{Comparable, RunKey, legend};
-use super::model::{Point, Record, Source};
+use super::model::{Point, Record, RecordSource};
 use crate::stats::Fence;
 
 /// One measured part of a workload in all runs that have it.
 #[derive(Clone, Debug)]
-pub struct Workload<'a> {
+pub struct WorkloadSeries<'a> {
     /// `TestCase/Workload`, with the collector where a run measures several parts.
     pub name: String,
     /// Never empty: the series of the newest run of schedlab's own first, then by their newest run.
@@ -36,7 +36,7 @@ pub struct Series<'a> {
 
 /// All workloads of a history, by name; records in time order.
 #[must_use]
-pub fn workloads(records: &[Record]) -> Vec<Workload<'_>> {
+pub fn workloads(records: &[Record]) -> Vec<WorkloadSeries<'_>> {
     /// Points of one setting, each with the number of its record.
     type Numbered<'a> = Vec<(usize, &'a Point)>;
     let mut by_name: BTreeMap<String, BTreeMap<Comparable, Numbered<'_>>> = BTreeMap::new();
@@ -50,7 +50,10 @@ pub fn workloads(records: &[Record]) -> Vec<Workload<'_>> {
             series.entry(run_key.with(point)).or_default().push((at, point));
         }
     }
-    by_name.into_iter().map(|(name, points)| Workload { name, series: ordered(records, points) }).collect()
+    by_name
+        .into_iter()
+        .map(|(name, points)| WorkloadSeries { name, series: ordered(records, points) })
+        .collect()
 }
 
 /// The series of a workload, that of the newest run first, each named by how it differs from that.
@@ -59,7 +62,7 @@ fn ordered<'a>(records: &[Record], points: BTreeMap<Comparable, Vec<(usize, &'a 
     let mut series: Vec<Series<'a>> = points.into_iter().map(named).collect();
     series.sort_by_key(|one| {
         let newest = one.newest().0;
-        (records[newest].source != Source::Schedlab, std::cmp::Reverse(newest))
+        (records[newest].source != RecordSource::Schedlab, std::cmp::Reverse(newest))
     });
     if let Some((first, others)) = series.split_first_mut() {
         others.iter_mut().for_each(|one| one.differs = legend(&first.key.differences(&one.key)));
@@ -85,7 +88,7 @@ impl<'a> Series<'a> {
     /// Changes of the headline between neighbours that measured the same revision: noise.
     #[must_use]
     pub fn noise(&self, records: &[Record]) -> Vec<f64> {
-        let is_measured = |point: &Point| point.status == Status::Completed && 0.0 < point.pods_per_s();
+        let is_measured = |point: &Point| point.status == RunStatus::Completed && 0.0 < point.pods_per_s();
         let pairs = self.points.windows(2).filter(|pair| {
             let revision = |(at, _): (usize, &Point)| records[at].revision.as_ref();
             revision(pair[0]).is_some() && revision(pair[0]) == revision(pair[1])
@@ -134,7 +137,7 @@ mod tests {
     fn only_changes_within_a_revision_are_noise() {
         let mut records: Vec<Record> = (0..4).map(|at| record(at, "on", 1000.0)).collect();
         records[2].revision = Some("other".to_owned());
-        records[3].points[0].status = Status::Stuck;
+        records[3].points[0].status = RunStatus::Stuck;
         assert_eq!(workloads(&records)[0].series[0].noise(&records), [1.0]);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use schedlab_workloads::files::faults::at_every_step;
-use schedlab_workloads::results::{Stage, Status, WorkloadResult, write_bench_text, write_data_items};
+use schedlab_workloads::results::{RunStatus, Stage, WorkloadResult, write_bench_text, write_data_items};
 
 use super::*;
 use crate::compare::tests::{run, workload};
@@ -42,7 +42,7 @@ fn rates(history: &History) -> Vec<f64> {
 }
 
 #[test]
-fn what_is_appended_is_read_in_time_order_and_once() {
+fn appended_records_are_read_once_in_time_order() {
     let folder = Folder::new();
     for record in [record(5, 500.0), record(1, 100.0), record(5, 500.0)] {
         append(&folder.0, &record).unwrap();
@@ -161,7 +161,7 @@ fn our_perf_dash_json_is_imported_as_it_was_measured() {
     let files = write_data_items(&folder.0, &measured).unwrap();
     let facts = ImportFacts { revision: Some("v1.37.0".to_owned()), ..ImportFacts::default() };
     let record = import_file(&files[0], &facts).unwrap();
-    assert_eq!(record.source, Source::Schedlab, "the file's labels say so");
+    assert_eq!(record.source, RecordSource::Schedlab, "the file's labels say so");
     assert_eq!(record.coverage, measured.coverage);
     assert_eq!(record.started_at, "2026-11-15T12:00:00Z");
     assert_eq!(record.revision.as_deref(), Some("v1.37.0"));
@@ -177,7 +177,7 @@ fn our_perf_dash_json_is_imported_as_it_was_measured() {
 #[test]
 fn partial_run_is_imported_as_one_from_perf_dash_json_and_bench_text() {
     let folder = Folder::new();
-    let cut_short = WorkloadResult { status: Status::Partial, ..workload("T/Cut", &[680.0]) };
+    let cut_short = WorkloadResult { status: RunStatus::Partial, ..workload("T/Cut", &[680.0]) };
     let mut measured = run("2026-11-15T12:00:00Z", vec![workload("T/Whole", &[500.0]), cut_short]);
     measured.partial = true;
     let bench = folder.0.join("bench.txt");
@@ -187,9 +187,9 @@ fn partial_run_is_imported_as_one_from_perf_dash_json_and_bench_text() {
     for file in [bench, items] {
         let record = import_file(&file, &facts).unwrap();
         assert!(record.partial, "{}", file.display());
-        let found: BTreeMap<&str, Status> =
+        let found: BTreeMap<&str, RunStatus> =
             record.points.iter().map(|point| (point.name.as_str(), point.status)).collect();
-        let wanted = BTreeMap::from([("T/Whole", Status::Completed), ("T/Cut", Status::Partial)]);
+        let wanted = BTreeMap::from([("T/Whole", RunStatus::Completed), ("T/Cut", RunStatus::Partial)]);
         assert_eq!(found, wanted, "{}", file.display());
     }
 }
@@ -308,7 +308,7 @@ fn upstream_perf_dash_json_is_imported_with_colons_in_its_date() {
         "labels":{"Name":"BenchmarkPerfScheduling/Case/500Nodes/namespace-2","Metric":"SchedulingThroughput"}}]}"#;
     fs::write(&file, text).unwrap();
     let record = import_file(&file, &ImportFacts::default()).unwrap();
-    assert_eq!(record.source, Source::PerfDash);
+    assert_eq!(record.source, RecordSource::PerfDash);
     assert_eq!(record.started_at, "2026-11-15T12:30:45Z");
     assert_eq!(record.coverage, "scheduler + apiserver + etcd, by scheduler_perf");
     assert_eq!(
@@ -354,7 +354,7 @@ fn a_record_whose_id_would_name_another_directory_is_passed_over() {
 }
 
 #[test]
-fn run_that_is_recorded_again_keeps_its_place_and_takes_the_new_name() {
+fn rerecorded_run_keeps_its_position_and_takes_the_new_name() {
     let folder = Folder::new();
     append(&folder.0, &record(1, 1000.0)).unwrap();
     append(&folder.0, &record(2, 1000.0)).unwrap();
@@ -390,7 +390,7 @@ fn bench_text_is_imported_with_a_date() {
     assert!(undated.contains("give one with --at"), "{undated}");
     let dated = ImportFacts { started_at: Some("2026-01-01T00:00:00Z".to_owned()), ..ImportFacts::default() };
     let record = import_file(&file, &dated).unwrap();
-    assert_eq!((record.source, record.points[0].pods_per_s()), (Source::PerfDash, 310.5));
+    assert_eq!((record.source, record.points[0].pods_per_s()), (RecordSource::PerfDash, 310.5));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
-    Comparison, Estimate, Figure, FigureMetric, FigureRow, FigureValue, RunResult,
+    Estimate, Figure, FigureComparison, FigureMetric, FigureRow, FigureValue, RunResult,
 };
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Metrics with a line of their own: those that variants are compared by.
 fn charted_metrics(figure: &Figure) -> Vec<FigureMetric> {
-    let compared = |metric: &FigureMetric| metric.comparison() != Comparison::None;
+    let compared = |metric: &FigureMetric| metric.comparison() != FigureComparison::None;
     let differs = |metric: &FigureMetric| {
         let medians = figure.rows.iter().filter_map(|row| Some(row.values.get(metric)?.median.value));
         let all: Vec<f64> = medians.collect();
@@ -190,9 +190,9 @@ fn head(figure: &Figure) -> Markup {
                 @for metric in &figure.metrics {
                     th.num scope="col" { (metric.title()) }
                     @match metric.comparison() {
-                        Comparison::None => {}
-                        Comparison::Extra => { th scope="col" { "more" } }
-                        Comparison::Ratio => { th scope="col" { "times" } }
+                        FigureComparison::None => {}
+                        FigureComparison::Extra => { th scope="col" { "more" } }
+                        FigureComparison::Ratio => { th scope="col" { "times" } }
                     }
                 }
                 @if figure.metrics.last().is_some_and(|metric| charted(*metric)) {
@@ -228,11 +228,11 @@ fn value_cells(metric: FigureMetric, value: Option<&FigureValue>) -> Markup {
     html! {
         td.num { @if let Some(value) = value { (number(metric, value.median.value)) } @else { "\u{2013}" } }
         @match metric.comparison() {
-            Comparison::None => {}
-            Comparison::Extra => {
+            FigureComparison::None => {}
+            FigureComparison::Extra => {
                 td.interval { @if let Some(extra) = value.and_then(|value| value.extra) { (more(metric, extra)) } }
             }
-            Comparison::Ratio => {
+            FigureComparison::Ratio => {
                 td.interval { @if let Some(ratio) = value.and_then(|value| value.ratio) { (times(ratio)) } }
             }
         }
@@ -271,7 +271,7 @@ fn number(metric: FigureMetric, value: f64) -> String {
 
 /// Only what a variant may multiply is drawn.
 fn charted(metric: FigureMetric) -> bool {
-    metric.comparison() == Comparison::Ratio || metric == FigureMetric::CycleMedian
+    metric.comparison() == FigureComparison::Ratio || metric == FigureMetric::CycleMedian
 }
 
 fn ratio_scale(figure: &Figure) -> LogScale {

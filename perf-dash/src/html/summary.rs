@@ -1,7 +1,7 @@
 //! The first screen: one sentence, the SLO tracks, one row a workload.
 
 use maud::{Markup, html};
-use schedlab_workloads::results::{LatencySummary, RunResult, Stage, Status, WorkloadResult, slo};
+use schedlab_workloads::results::{LatencySummary, RunResult, RunStatus, Stage, WorkloadResult, slo};
 
 use super::{Verdict, anchor_id, name_parts, threshold_bound};
 use crate::chart::marks::{slo_axis, slo_track};
@@ -98,12 +98,12 @@ pub(super) fn slo_mark(workload: &WorkloadResult) -> Markup {
 }
 
 /// The status as a word with a mark; nothing for a workload that completed.
-pub(super) fn status_chip(status: Status) -> Markup {
+pub(super) fn status_chip(status: RunStatus) -> Markup {
     let (class, word) = match status {
-        Status::Completed => return html! {},
-        Status::Partial => ("warn", "partial"),
-        Status::Stuck => ("bad", "stuck"),
-        Status::Failed => ("bad", "failed"),
+        RunStatus::Completed => return html! {},
+        RunStatus::Partial => ("warn", "partial"),
+        RunStatus::Stuck => ("bad", "stuck"),
+        RunStatus::Failed => ("bad", "failed"),
     };
     html! { span class={ "chip " (class) } { (word) } }
 }
@@ -144,9 +144,9 @@ fn ending_words(run: &RunResult) -> String {
     let ended = |status| run.workloads.iter().filter(|w| w.status == status).count();
     let counts = [
         (run.workloads.iter().filter(missed).count(), "missed its own threshold"),
-        (ended(Status::Stuck), "stuck"),
-        (ended(Status::Failed), "failed"),
-        (ended(Status::Partial), "partial"),
+        (ended(RunStatus::Stuck), "stuck"),
+        (ended(RunStatus::Failed), "failed"),
+        (ended(RunStatus::Partial), "partial"),
         (run.skipped.len(), "skipped"),
     ];
     let present = counts.into_iter().filter(|(count, _)| 0 < *count);

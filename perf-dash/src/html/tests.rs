@@ -5,8 +5,8 @@ use std::path::Path;
 
 use schedlab_workloads::results::{
     Attempts, Change, Changes, Compared, ComparedFigure, EarlierRun, Estimate, Figure, FigureMetric,
-    FigureRow, FigureValue, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, RunTotal, SCHEMA,
-    Sample, Skipped, Stage, Status, Throughput, Windows, slo, workload_items, write_atomic,
+    FigureRow, FigureValue, LatencySummary, Machine, Memory, MetricSelector, Pods, Repeats, RunStatus,
+    RunTotal, SCHEMA, Sample, Skipped, Stage, Throughput, Windows, slo, workload_items, write_atomic,
 };
 
 use super::*;
@@ -35,7 +35,7 @@ fn workload(name: &str) -> WorkloadResult {
         labels: vec!["short".to_owned()],
         feature_gates: BTreeMap::new(),
         gates_without_effect: Vec::new(),
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         nodes: 500,
         pods: Pods { created: 40, scheduled: 40, unschedulable: 0 },
@@ -154,7 +154,7 @@ fn full_run() -> RunResult {
     slow.repeats = Repeats::from_runs(vec![total(60.0), total(64.0)]);
 
     let mut hostile = workload(HOSTILE);
-    hostile.status = Status::Stuck;
+    hostile.status = RunStatus::Stuck;
     hostile.message = Some(HOSTILE.to_owned());
     hostile.suite = HOSTILE.to_owned();
     hostile.labels = vec![HOSTILE.to_owned()];
@@ -170,7 +170,7 @@ fn full_run() -> RunResult {
     empty.attempts = Attempts::default();
     empty.pods = Pods::default();
     empty.throughput = Throughput::default();
-    empty.status = Status::Failed;
+    empty.status = RunStatus::Failed;
     empty.slo = slo::evaluate(&empty);
     empty.threshold = None;
 
@@ -246,7 +246,7 @@ fn numbers_on_the_page_are_finite() {
 }
 
 #[test]
-fn charts_and_tables_say_what_they_are() {
+fn charts_and_tables_have_captions() {
     let page = render_html(&full_run());
     assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
     let charts = body(&page).matches("role=\"img\"").count();

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
-    Change, Estimate, LatencySummary, Memory, Repeats, RunResult, SloLine, Stage, Status, WorkloadResult, slo,
+    Change, Estimate, LatencySummary, Memory, Repeats, RunResult, RunStatus, SloLine, Stage, WorkloadResult,
+    slo,
 };
 
 use super::page::gates;
@@ -35,7 +36,7 @@ pub(super) fn sections(run: &RunResult) -> Markup {
 fn needs_attention(workload: &WorkloadResult) -> bool {
     let missed = workload.threshold.as_ref().is_some_and(|t| t.pass == Some(false));
     let slo_failed = workload.slo.iter().any(|line| line.pass == Some(false));
-    workload.status != Status::Completed || missed || slo_failed
+    workload.status != RunStatus::Completed || missed || slo_failed
 }
 
 fn section(id: &str, workload: &WorkloadResult, open: bool) -> Markup {
@@ -103,7 +104,7 @@ fn change(workload: &WorkloadResult) -> Markup {
 fn diagnosis(workload: &WorkloadResult) -> Markup {
     html! {
         @if let Some(message) = &workload.message {
-            p.diagnosis.bad[workload.status != Status::Partial] { (message) }
+            p.diagnosis.bad[workload.status != RunStatus::Partial] { (message) }
         }
     }
 }

@@ -9,7 +9,7 @@ use super::parts::{self, Part};
 use crate::alerts::{Alert, Alerts};
 use crate::change::{FENCE_FLOOR, FENCE_WITHOUT_HISTORY, compare_parts};
 use crate::compare::FENCE_DEFAULT;
-use crate::history::{Point, Record, Series, Source, workloads};
+use crate::history::{Point, Record, RecordSource, Series, workloads};
 use crate::stats::{Fence, Verdict};
 
 /// All records, and the line of each workload through them.
@@ -52,8 +52,8 @@ pub(super) struct LinePoint<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(workload: crate::history::Workload<'a>, slug: String, records: &[Record]) -> Line<'a> {
-        let crate::history::Workload { name, series } = workload;
+    fn new(workload: crate::history::WorkloadSeries<'a>, slug: String, records: &[Record]) -> Line<'a> {
+        let crate::history::WorkloadSeries { name, series } = workload;
         let of_series = |(number, one): (usize, &Series<'a>)| {
             let points = one.points.clone().into_iter();
             points.map(move |(at, point)| LinePoint { at, point, series: number }).collect::<Vec<_>>()
@@ -122,7 +122,7 @@ impl<'a> Lab<'a> {
 
     /// The last run of schedlab itself; of anybody, when there is none.
     pub(super) fn latest(&self) -> Option<usize> {
-        let ours = self.records.iter().rposition(|record| record.source == Source::Schedlab);
+        let ours = self.records.iter().rposition(|record| record.source == RecordSource::Schedlab);
         ours.or_else(|| self.records.len().checked_sub(1))
     }
 

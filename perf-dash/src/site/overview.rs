@@ -1,13 +1,13 @@
 //! The first page, and the frame of the page that compares two runs.
 
 use maud::{Markup, html};
-use schedlab_workloads::results::Status;
+use schedlab_workloads::results::RunStatus;
 
 use super::frame::{Page, alert_words, change_text, fence_text, render, verdict};
 use super::model::{Change, Lab, Line};
 use crate::alerts::{Alert, State};
 use crate::format;
-use crate::history::{RunKey, Source};
+use crate::history::{RecordSource, RunKey};
 use crate::stats::Verdict;
 
 /// Runs listed on the overview; all of them are on the comparison page.
@@ -177,8 +177,8 @@ fn workload_row(lab: &Lab<'_>, line: &Line<'_>, change: &Change<'_>) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ "w/" (line.slug) ".html" } { (line.name) }
-                @if lab.records[change.latest.0].source == Source::PerfDash { " " span.chip { "kube-scheduler" } }
-                @if point.status != Status::Completed { " " span.chip.bad { "did not complete" } } }
+                @if lab.records[change.latest.0].source == RecordSource::PerfDash { " " span.chip { "kube-scheduler" } }
+                @if point.status != RunStatus::Completed { " " span.chip.bad { "did not complete" } } }
             td.number data-label="Nodes" data-value=(point.nodes) { (format::thousands(point.nodes)) }
             td.number data-label="pods/s" data-value=(point.pods_per_s()) { (format::rate(point.pods_per_s())) }
             td.number data-label="before" data-value=(before.unwrap_or(0.0)) { (before.map_or_else(|| "–".to_owned(), format::rate)) }

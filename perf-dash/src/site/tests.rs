@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use schedlab_workloads::files::faults::{Fault, at_every_step};
+use schedlab_workloads::files::faults::{FileFault, at_every_step};
 
 use super::*;
 use crate::compare::tests::{run, workload};
@@ -84,7 +84,7 @@ fn disk_fault_at_any_step_leaves_whole_pages() {
             assert!(error.to_string().starts_with(&site.0.display().to_string()), "{case}: {error}");
         }
     });
-    assert!(old.len() * Fault::ALL.len() < count, "{count} faults");
+    assert!(old.len() * FileFault::ALL.len() < count, "{count} faults");
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -123,7 +123,7 @@ fn every_page_and_its_data_are_written_and_every_link_leads_somewhere() {
 }
 
 #[test]
-fn a_drop_beyond_the_fence_is_the_news_of_the_overview() {
+fn drop_beyond_the_noise_threshold_is_first_on_the_overview() {
     let (site, _) = Site::of("news", &records(14));
     let overview = site.read("index.html");
     assert!(overview.contains("0 better, 2 worse, 0 unchanged, 0 inconclusive"), "{}", &overview[..3000]);
@@ -268,7 +268,7 @@ fn counted_instructions_have_a_page_and_stand_beside_their_workload() {
 }
 
 #[test]
-fn only_live_pages_listen() {
+fn only_live_pages_open_an_event_stream() {
     let path = std::env::temp_dir().join(format!("schedlab-site-live-{}", std::process::id()));
     write_site(&path, &records(2), Audience::Live).unwrap();
     let live = Site(path);

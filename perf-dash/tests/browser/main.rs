@@ -23,7 +23,7 @@ use chromium::Chromium;
 use schedlab_core::scheduler::FeatureGates;
 use schedlab_perf_dash::site::{Audience, write_site};
 use schedlab_perf_dash::{write_explain_html, write_html};
-use schedlab_workloads::explain::{Setup, Subject, read_manifests};
+use schedlab_workloads::explain::{ExplainSetup, Subject, read_manifests};
 use schedlab_workloads::lab_plugins;
 use serde_json::json;
 
@@ -85,8 +85,12 @@ fn write_explanation(folder: &Path) {
     let file = folder.join("cluster.yaml");
     std::fs::write(&file, CLUSTER).unwrap();
     let registry = lab_plugins::registry();
-    let setup =
-        Setup { source: "cluster.yaml", gates: FeatureGates::default(), config: None, registry: &registry };
+    let setup = ExplainSetup {
+        source: "cluster.yaml",
+        gates: FeatureGates::default(),
+        config: None,
+        registry: &registry,
+    };
     let mut subject = Subject::from_manifests(read_manifests(&[file]).unwrap(), "shop/web", &setup).unwrap();
     write_explain_html(&folder.join("explain.html"), &subject.explain()).unwrap();
 }

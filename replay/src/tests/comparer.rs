@@ -7,7 +7,7 @@ struct Corruption {
     trace: &'static str,
     /// Changes a record that has the value in question; says whether it had it.
     corrupt: fn(&mut ScheduleRecord) -> bool,
-    reported_as: fn(&What) -> bool,
+    reported_as: fn(&DifferenceKind) -> bool,
 }
 
 /// The first infeasible node of a record whose pod fits nowhere, or somewhere.
@@ -33,7 +33,7 @@ const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
         name: "PreFilter rejected nothing",
         trace: "node-name-1",
         corrupt: |record| record.pre_filter.rejected.take().is_some(),
-        reported_as: |what| *what == What::PreFilterRejected,
+        reported_as: |what| *what == DifferenceKind::PreFilterRejected,
     },
     Corruption {
         name: "PreFilter rejected with another code",
@@ -41,13 +41,13 @@ const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
         corrupt: |record| {
             if_some(record.pre_filter.rejected.as_mut(), |it| it.code = "Unschedulable".to_owned())
         },
-        reported_as: |what| *what == What::PreFilterRejected,
+        reported_as: |what| *what == DifferenceKind::PreFilterRejected,
     },
     Corruption {
         name: "PreFilter rejected for another reason",
         trace: "node-affinity-2",
         corrupt: |record| if_some(record.pre_filter.rejected.as_mut(), |it| it.reasons[0].push('!')),
-        reported_as: |what| *what == What::EngineDiagnosis,
+        reported_as: |what| *what == DifferenceKind::EngineDiagnosis,
     },
     Corruption {
         name: "another plugin rejected in PreFilter",
@@ -55,19 +55,19 @@ const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
         corrupt: |record| {
             if_some(record.pre_filter.rejected.as_mut(), |it| it.plugin = Some("NodePorts".to_owned()))
         },
-        reported_as: |what| *what == What::EnginePlugins,
+        reported_as: |what| *what == DifferenceKind::EnginePlugins,
     },
     Corruption {
         name: "other PreFilter nodes",
         trace: "node-name-1",
         corrupt: |record| if_some(record.pre_filter.nodes.as_mut(), |it| it.push("node-99".to_owned())),
-        reported_as: |what| *what == What::PreFilterNodes,
+        reported_as: |what| *what == DifferenceKind::PreFilterNodes,
     },
     Corruption {
         name: "other plugins named nodes",
         trace: "node-name-1",
         corrupt: |record| if_some(record.pre_filter.nodes_by.first_mut(), |it| *it = "NodePorts".to_owned()),
-        reported_as: |what| *what == What::PreFilterNodesBy,
+        reported_as: |what| *what == DifferenceKind::PreFilterNodesBy,
     },
     Corruption {
         name: "a filter that was not skipped",
@@ -76,7 +76,7 @@ const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
             let at = record.skip_filter.iter().position(|name| name == "NodePorts");
             if_some(at, |at| drop(record.skip_filter.remove(at)))
         },
-        reported_as: |what| *what == What::SkipFilter,
+        reported_as: |what| *what == DifferenceKind::SkipFilter,
     },
     Corruption {
         name: "a score that was skipped",
@@ -86,7 +86,7 @@ const PRE_FILTER_AND_SKIPS: [Corruption; 8] = [
             record.skip_score.push("TaintToleration".to_owned());
             is_scored
         },
-        reported_as: |what| *what == What::SkipScore,
+        reported_as: |what| *what == DifferenceKind::SkipScore,
     },
 ];
 
@@ -95,37 +95,37 @@ const NODES: [Corruption; 11] = [
         name: "nodes in another order",
         trace: "taints-3",
         corrupt: |record| if_some(record.nodes.as_mut(), |nodes| nodes.swap(0, 1)),
-        reported_as: |what| *what == What::NodeList,
+        reported_as: |what| *what == DifferenceKind::NodeList,
     },
     Corruption {
         name: "a rejected node was feasible",
         trace: "taints-3",
         corrupt: |record| if_some(rejected(record), |node| node.feasible = true),
-        reported_as: |what| matches!(what, What::Feasible { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Feasible { .. }),
     },
     Corruption {
         name: "a feasible node was rejected",
         trace: "taints-3",
         corrupt: |record| if_some(feasible(record), |node| node.feasible = false),
-        reported_as: |what| matches!(what, What::Feasible { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Feasible { .. }),
     },
     Corruption {
         name: "another plugin rejected",
         trace: "taints-3",
         corrupt: |record| if_some(rejected(record), |node| node.plugin = Some("NodePorts".to_owned())),
-        reported_as: |what| matches!(what, What::Plugin { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Plugin { .. }),
     },
     Corruption {
         name: "another code",
         trace: "taints-3",
         corrupt: |record| if_some(rejected(record), |node| node.code = Some("Unschedulable".to_owned())),
-        reported_as: |what| matches!(what, What::Code { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Code { .. }),
     },
     Corruption {
         name: "one more reason",
         trace: "resources-10",
         corrupt: |record| if_some(rejected(record), |node| node.reasons.push("Insufficient luck".to_owned())),
-        reported_as: |what| matches!(what, What::Reasons { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Reasons { .. }),
     },
     Corruption {
         name: "no further rejection",
@@ -134,7 +134,7 @@ const NODES: [Corruption; 11] = [
             let node = record.nodes.iter_mut().flatten().find(|node| !node.also.is_empty());
             if_some(node, |node| node.also.clear())
         },
-        reported_as: |what| matches!(what, What::Also { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Also { .. }),
     },
     Corruption {
         name: "a further rejection for another reason",
@@ -143,7 +143,7 @@ const NODES: [Corruption; 11] = [
             let also = record.nodes.iter_mut().flatten().find_map(|node| node.also.first_mut());
             if_some(also, |also| also.reasons[0].push('!'))
         },
-        reported_as: |what| matches!(what, What::Also { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Also { .. }),
     },
     Corruption {
         name: "another raw score",
@@ -152,7 +152,7 @@ const NODES: [Corruption; 11] = [
             let raw = feasible(record).and_then(|node| node.raw.get_mut("NodeResourcesFit"));
             if_some(raw, |raw| *raw += 1)
         },
-        reported_as: |what| matches!(what, What::Raw { plugin, .. } if plugin == "NodeResourcesFit"),
+        reported_as: |what| matches!(what, DifferenceKind::Raw { plugin, .. } if plugin == "NodeResourcesFit"),
     },
     Corruption {
         name: "another score",
@@ -161,13 +161,13 @@ const NODES: [Corruption; 11] = [
             let score = feasible(record).and_then(|node| node.scores.get_mut("ImageLocality"));
             if_some(score, |score| *score += 1)
         },
-        reported_as: |what| matches!(what, What::Score { plugin, .. } if plugin == "ImageLocality"),
+        reported_as: |what| matches!(what, DifferenceKind::Score { plugin, .. } if plugin == "ImageLocality"),
     },
     Corruption {
         name: "another total",
         trace: "images-10",
         corrupt: |record| if_some(feasible(record).and_then(|node| node.total.as_mut()), |total| *total += 1),
-        reported_as: |what| matches!(what, What::Total { .. }),
+        reported_as: |what| matches!(what, DifferenceKind::Total { .. }),
     },
 ];
 
@@ -176,43 +176,43 @@ const CHOICES: [Corruption; 9] = [
         name: "another choice",
         trace: "ports-5",
         corrupt: choose_another,
-        reported_as: |what| *what == What::Chosen,
+        reported_as: |what| *what == DifferenceKind::Chosen,
     },
     Corruption {
         name: "another choice than the engine's",
         trace: "ports-5",
         corrupt: choose_another,
-        reported_as: |what| *what == What::EngineChosen,
+        reported_as: |what| *what == DifferenceKind::EngineChosen,
     },
     Corruption {
         name: "no choice",
         trace: "ports-5",
         corrupt: |record| record.chosen.take().is_some(),
-        reported_as: |what| *what == What::EngineChosen,
+        reported_as: |what| *what == DifferenceKind::EngineChosen,
     },
     Corruption {
         name: "other ties",
         trace: "ports-5",
         corrupt: |record| if_some(record.ties.as_mut(), |ties| *ties += 1),
-        reported_as: |what| *what == What::Ties,
+        reported_as: |what| *what == DifferenceKind::Ties,
     },
     Corruption {
         name: "other ties than the engine's",
         trace: "ports-5",
         corrupt: |record| if_some(record.ties.as_mut(), |ties| *ties += 1),
-        reported_as: |what| *what == What::EngineTies,
+        reported_as: |what| *what == DifferenceKind::EngineTies,
     },
     Corruption {
         name: "one feasible node less than the engine found",
         trace: "ports-5",
         corrupt: |record| if_some(feasible(record), |node| node.feasible = false),
-        reported_as: |what| *what == What::EngineFeasible,
+        reported_as: |what| *what == DifferenceKind::EngineFeasible,
     },
     Corruption {
         name: "a pod that fits nowhere, for another reason",
         trace: "resources-10",
         corrupt: |record| if_some(unschedulable(record), |node| node.reasons[0].push('!')),
-        reported_as: |what| *what == What::EngineDiagnosis,
+        reported_as: |what| *what == DifferenceKind::EngineDiagnosis,
     },
     Corruption {
         name: "a pod that fits nowhere, a reason counted once more",
@@ -221,13 +221,13 @@ const CHOICES: [Corruption; 9] = [
             let node = unschedulable(record);
             if_some(node, |node| node.reasons.push(node.reasons[0].clone()))
         },
-        reported_as: |what| *what == What::EngineDiagnosis,
+        reported_as: |what| *what == DifferenceKind::EngineDiagnosis,
     },
     Corruption {
         name: "a pod that fits nowhere, because of another plugin",
         trace: "resources-10",
         corrupt: |record| if_some(unschedulable(record), |node| node.plugin = Some("NodePorts".to_owned())),
-        reported_as: |what| *what == What::EnginePlugins,
+        reported_as: |what| *what == DifferenceKind::EnginePlugins,
     },
 ];
 
@@ -243,7 +243,7 @@ fn choose_another(record: &mut ScheduleRecord) -> bool {
 /// Corrupts the first record that has the value, and returns its step.
 fn corrupt_first(trace: &mut Trace, corrupt: fn(&mut ScheduleRecord) -> bool) -> Option<usize> {
     trace.steps.iter_mut().position(|step| match step {
-        Step::Schedule { record, .. } => corrupt(record),
+        TraceStep::Schedule { record, .. } => corrupt(record),
         _ => false,
     })
 }
@@ -274,7 +274,7 @@ fn a_difference_prints_in_full() {
     let at = corrupt_first(&mut trace, corrupt).expect("some pod is scored");
     let report = replay(&trace).expect("the trace is sound");
     let [difference] = report.differences.as_slice() else { panic!("{:?}", report.differences) };
-    let What::Score { node, .. } = &difference.what else { panic!("{difference}") };
+    let DifferenceKind::Score { node, .. } = &difference.what else { panic!("{difference}") };
     let expected = format!(
         "step {at}: pod {}: nodes[{node}].scores.ImageLocality: recorded 777, ours {}",
         difference.pod, difference.ours
@@ -308,7 +308,7 @@ fn a_plugin_that_the_profile_lacks_may_only_do_nothing() {
         })
     });
     assert!(
-        matches!(&scored[..], [Difference { what: What::Score { plugin, .. }, .. }] if plugin == "Unheard")
+        matches!(&scored[..], [TraceDifference { what: DifferenceKind::Score { plugin, .. }, .. }] if plugin == "Unheard")
     );
     let rejected = replayed(|record| {
         if_some(rejected(record), |node| {
@@ -317,16 +317,16 @@ fn a_plugin_that_the_profile_lacks_may_only_do_nothing() {
             node.also.push(RejectionRecord { plugin, code: "Unschedulable".to_owned(), reasons });
         })
     });
-    assert!(matches!(&rejected[..], [Difference { what: What::Also { .. }, .. }]));
+    assert!(matches!(&rejected[..], [TraceDifference { what: DifferenceKind::Also { .. }, .. }]));
 }
 
 #[test]
 fn differences_beyond_the_limit_are_counted() {
     let mut report = TraceReport::default();
-    let difference = Difference {
+    let difference = TraceDifference {
         step: 0,
         pod: "default/p".to_owned(),
-        what: What::Chosen,
+        what: DifferenceKind::Chosen,
         recorded: "a".to_owned(),
         ours: "b".to_owned(),
     };

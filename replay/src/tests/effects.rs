@@ -47,12 +47,13 @@ fn replayed(cluster: Value, steps: Value) -> Result<TraceReport, ReplayError> {
 
 /// What differs about node names, their order and who is feasible.
 fn feasibility(report: &TraceReport) -> Vec<String> {
-    let is_about = |it: &&Difference| matches!(it.what, What::Feasible { .. } | What::NodeList);
+    let is_about =
+        |it: &&TraceDifference| matches!(it.what, DifferenceKind::Feasible { .. } | DifferenceKind::NodeList);
     report.differences.iter().filter(is_about).map(ToString::to_string).collect()
 }
 
 #[test]
-fn the_world_follows_the_record() {
+fn recorded_steps_are_applied_to_the_world() {
     let cluster = json!({"nodes": [node("n1"), node("n2")], "pods": [bound("b1", "500m", "n1")]});
     let record = json!({"nodes": [{"name": "n1", "feasible": false}, {"name": "n2", "feasible": true}], "chosen": "n2"});
     let steps = json!([
@@ -77,7 +78,7 @@ fn the_world_follows_the_record() {
 }
 
 #[test]
-fn an_effect_is_applied_even_when_it_differs_from_our_choice() {
+fn recorded_choice_is_applied_even_when_ours_differs() {
     let cluster = json!({"nodes": [node("n1"), node("n2")]});
     let record = json!({"nodes": [{"name": "n1", "feasible": true}, {"name": "n2", "feasible": true}], "chosen": "n2"});
     let steps = json!([
@@ -88,14 +89,14 @@ fn an_effect_is_applied_even_when_it_differs_from_our_choice() {
     let chosen = report
         .differences
         .iter()
-        .find(|it| it.what == What::EngineChosen)
+        .find(|it| it.what == DifferenceKind::EngineChosen)
         .expect("n1 is the first of two equals");
     assert_eq!((chosen.recorded.as_str(), chosen.ours.as_str()), ("n2", "n1"));
     assert_eq!(feasibility(&report), [""; 0]);
 }
 
 #[test]
-fn preemption_nominations_and_objects_are_applied_and_counted() {
+fn preemptions_nominated_pods_and_objects_are_applied_and_counted() {
     let cluster = json!({
         "nodes": [node("n1")], "pods": [bound("b1", "1", "n1")], "nominated": [nominated("w1", "n1")],
     });
@@ -121,10 +122,11 @@ fn preemption_nominations_and_objects_are_applied_and_counted() {
     ]);
     let report = replayed(cluster, steps).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(feasibility(&report), [""; 0]);
-    let volumes: Vec<_> = report.differences.iter().filter(|it| it.what == What::Volumes).collect();
+    let volumes: Vec<_> = report.differences.iter().filter(|it| it.what == DifferenceKind::Volumes).collect();
     assert_eq!(volumes.len(), 1, "the pod has no claims, so nothing is bound for it");
     assert_eq!(volumes[0].recorded, "[default/c to v, default/d provisioned]");
-    let is_choice = |what: &What| matches!(what, What::EngineChosen | What::ViaNominated);
+    let is_choice =
+        |what: &DifferenceKind| matches!(what, DifferenceKind::EngineChosen | DifferenceKind::ViaNominated);
     let choices = report.differences.iter().filter(|it| it.step == 2 && is_choice(&it.what)).count();
     assert_eq!(choices, 0, "the nominated node is taken");
 }

@@ -23,14 +23,14 @@ fn committed_traces_cover_the_special_conditions() {
     for special in ["image-size-differs", "resized-pods"] {
         assert!(traces.iter().any(|trace| trace.traits.iter().any(|it| it == special)), "{special}");
     }
-    let has = |is: fn(&Step) -> bool| traces.iter().flat_map(|trace| &trace.steps).any(is);
-    assert!(has(|step| matches!(step, Step::AddNode { .. })));
-    assert!(has(|step| matches!(step, Step::UpdateNode { .. })));
-    assert!(has(|step| matches!(step, Step::RemoveNode { .. })));
-    assert!(has(|step| matches!(step, Step::DeletePod { .. })));
-    assert!(has(|step| matches!(step, Step::Schedule { record, .. } if record.chosen.is_none())));
+    let has = |is: fn(&TraceStep) -> bool| traces.iter().flat_map(|trace| &trace.steps).any(is);
+    assert!(has(|step| matches!(step, TraceStep::AddNode { .. })));
+    assert!(has(|step| matches!(step, TraceStep::UpdateNode { .. })));
+    assert!(has(|step| matches!(step, TraceStep::RemoveNode { .. })));
+    assert!(has(|step| matches!(step, TraceStep::DeletePod { .. })));
+    assert!(has(|step| matches!(step, TraceStep::Schedule { record, .. } if record.chosen.is_none())));
     assert!(has(
-        |step| matches!(step, Step::Schedule { record, .. } if record.pre_filter.rejected.is_some())
+        |step| matches!(step, TraceStep::Schedule { record, .. } if record.pre_filter.rejected.is_some())
     ));
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use schedlab_core::fake::Rng;
 
-use super::super::document::Step;
+use super::super::document::TraceStep;
 use super::super::state::pod_key;
 use super::grafts::{graft, graft_node, merge, widen};
 use super::recorder::{Preempting, Recorder, key};
@@ -20,7 +20,7 @@ const TRACES: u64 = 40;
 const STEPS: usize = 40;
 
 #[test]
-fn the_engine_replays_what_the_twins_record_of_recombined_traces() {
+fn engine_replays_recombined_traces_recorded_by_naive() {
     let sources: Vec<Trace> = traces_in(&folder())
         .iter()
         .map(|path| read_trace(path).unwrap_or_else(|error| panic!("{error}")))
@@ -52,12 +52,12 @@ fn the_engine_replays_what_the_twins_record_of_recombined_traces() {
 /// The engine agrees with upstream on these traces; if it agrees with the twins on them as well, so
 /// do the twins.
 #[test]
-fn the_twins_record_what_upstream_recorded() {
+fn naive_records_what_upstream_recorded() {
     for path in traces_in(&folder()) {
         let mut trace = read_trace(&path).unwrap_or_else(|error| panic!("{error}"));
         let mut recorder = Recorder::new(&trace.cluster);
         for step in &mut trace.steps {
-            if let Step::Schedule { pod, record } = step {
+            if let TraceStep::Schedule { pod, record } = step {
                 let preempting = match &record.preemption {
                     Some(_) => Preempting::Yes,
                     None => Preempting::No,
@@ -86,11 +86,11 @@ fn folder() -> PathBuf {
 struct Mixture<'a> {
     rng: &'a mut Rng,
     recorder: Recorder,
-    steps: Vec<Step>,
+    steps: Vec<TraceStep>,
     /// Pods to schedule, nodes and steps of all sources.
     pods: Vec<Pod>,
     nodes: Vec<Node>,
-    objects: Vec<Step>,
+    objects: Vec<TraceStep>,
     /// Bound pods as they were last told.
     bound: Vec<Pod>,
     /// Pods that found no node.
@@ -129,7 +129,7 @@ fn recombined(rng: &mut Rng, sources: &[Trace]) -> Trace {
         bound: cluster.pods.clone(),
         pods: steps()
             .filter_map(|step| match step {
-                Step::Schedule { pod, .. } | Step::Nominate { pod } => Some(pod.as_ref().clone()),
+                TraceStep::Schedule { pod, .. } | TraceStep::Nominate { pod } => Some(pod.as_ref().clone()),
                 _ => None,
             })
             .collect(),
@@ -137,12 +137,12 @@ fn recombined(rng: &mut Rng, sources: &[Trace]) -> Trace {
             .iter()
             .flat_map(|trace| &trace.cluster.nodes)
             .chain(steps().filter_map(|step| match step {
-                Step::AddNode { node } | Step::UpdateNode { node } => Some(node.as_ref()),
+                TraceStep::AddNode { node } | TraceStep::UpdateNode { node } => Some(node.as_ref()),
                 _ => None,
             }))
             .cloned()
             .collect(),
-        objects: steps().filter(|step| matches!(step, Step::ApplyObjects { .. })).cloned().collect(),
+        objects: steps().filter(|step| matches!(step, TraceStep::ApplyObjects { .. })).cloned().collect(),
         rng,
         steps: Vec::new(),
         pending: Vec::new(),
@@ -157,7 +157,7 @@ fn recombined(rng: &mut Rng, sources: &[Trace]) -> Trace {
 }
 
 impl Mixture<'_> {
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: TraceStep) {
         self.recorder.apply(&step);
         self.steps.push(step);
     }
@@ -237,7 +237,7 @@ impl Mixture<'_> {
                 self.pending.push(after);
             }
         }
-        self.push(Step::Schedule { pod: Box::new(pod), record: Box::new(record) });
+        self.push(TraceStep::Schedule { pod: Box::new(pod), record: Box::new(record) });
         for victim in leaving {
             let at = self.bound.iter().position(|bound| pod_key(bound) == victim);
             self.terminate(at.expect("a victim is bound"));
@@ -263,7 +263,7 @@ impl Mixture<'_> {
         }
         let at = self.rng.range(0..=self.bound.len() - 1);
         let pod = pod_key(&self.bound.swap_remove(at));
-        self.push(Step::DeletePod { pod });
+        self.push(TraceStep::DeletePod { pod });
     }
 
     fn terminate_any(&mut self) {
@@ -288,7 +288,7 @@ impl Mixture<'_> {
             });
         }
         let pod = Box::new(pod.clone());
-        self.push(Step::UpdatePod { pod });
+        self.push(TraceStep::UpdatePod { pod });
     }
 
     fn change_node(&mut self) {
@@ -299,7 +299,7 @@ impl Mixture<'_> {
         }
         let known = &self.recorder.cluster.nodes;
         if known.iter().any(|it| Some(&it.input.name) == node.metadata.name.as_ref()) {
-            self.push(Step::UpdateNode { node: Box::new(node) });
+            self.push(TraceStep::UpdateNode { node: Box::new(node) });
         }
     }
 
@@ -308,7 +308,7 @@ impl Mixture<'_> {
         let name = node.metadata.name.clone().expect("a node has a name");
         let nodes = &self.recorder.cluster.nodes;
         let Some(known) = nodes.iter().find(|it| it.input.name == name) else {
-            return self.push(Step::AddNode { node: Box::new(node) });
+            return self.push(TraceStep::AddNode { node: Box::new(node) });
         };
         if nodes.len() == 1 {
             return;
@@ -320,7 +320,7 @@ impl Mixture<'_> {
         };
         let nominations_cleared = nominated.filter(is_there).map(key).collect();
         self.bound.retain(|pod| !pods_removed.contains(&pod_key(pod)));
-        self.push(Step::RemoveNode { node: name, pods_removed, nominations_cleared });
+        self.push(TraceStep::RemoveNode { node: name, pods_removed, nominations_cleared });
     }
 
     fn nominate(&mut self) {
@@ -328,14 +328,14 @@ impl Mixture<'_> {
         let node = self.any_node_name();
         pod.status.get_or_insert_default().nominated_node_name = Some(node);
         self.pending.push(pod.clone());
-        self.push(Step::Nominate { pod: Box::new(pod) });
+        self.push(TraceStep::Nominate { pod: Box::new(pod) });
     }
 
     fn clear_nomination(&mut self) {
         let nominated = &self.recorder.cluster.nominated;
         if !nominated.is_empty() {
             let pod = key(&nominated[self.rng.range(0..=nominated.len() - 1)]);
-            self.push(Step::ClearNomination { pod });
+            self.push(TraceStep::ClearNomination { pod });
         }
     }
 

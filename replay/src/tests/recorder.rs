@@ -8,25 +8,25 @@ use schedlab_cluster::convert::{
 };
 use schedlab_core::input::storage::StorageInput;
 use schedlab_core::input::{Labels, PodMeta};
-use schedlab_core::naive::nominated::first_rejection;
-use schedlab_core::naive::preemption::{Preemption, PreemptionArgs, preempt};
+use schedlab_core::naive::nominated_pods::first_rejection;
+use schedlab_core::naive::preemption::{NaivePreemption, NaivePreemptionArgs, preempt};
 use schedlab_core::naive::schedule::{
-    Decision, Pick, Profile, ScoreState, Search, run_pre_filter, schedule_pod, score_nodes,
+    NaiveDecision, NaiveProfile, NaiveScoreState, Pick, Search, run_pre_filter, schedule_pod, score_nodes,
 };
-use schedlab_core::naive::{Code, NaiveCluster, NaiveNode, NaivePod, Verdict};
+use schedlab_core::naive::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaiveVerdict};
 use schedlab_core::plugins::volume_binding::naive as volume_binding;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::document::{
     Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
-    PreemptionRecord, RejectionRecord, ScheduleRecord, Step, StorageObject, VolumesRecord,
+    PreemptionRecord, RejectionRecord, ScheduleRecord, StorageObject, TraceStep, VolumesRecord,
 };
 use k8s_openapi::api::core::v1::Pod;
 
 /// A cluster that the plain twins schedule in.
 pub(super) struct Recorder {
-    profile: Profile,
+    profile: NaiveProfile,
     pub(super) cluster: NaiveCluster,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Preempting {
 
 impl Recorder {
     pub(super) fn new(from: &Cluster) -> Recorder {
-        let profile = Profile { percentage_of_nodes_to_score: 100, ..Profile::default() };
+        let profile = NaiveProfile { percentage_of_nodes_to_score: 100, ..NaiveProfile::default() };
         Recorder { profile, cluster: initial(from) }
     }
 
@@ -86,7 +86,7 @@ impl Recorder {
         let feasible: Vec<&NaiveNode> =
             cluster.nodes.iter().zip(&nodes).filter(|(_, it)| it.feasible).map(|(node, _)| node).collect();
         if !feasible.is_empty() {
-            let state = ScoreState::new(profile, cluster, pod, &feasible);
+            let state = NaiveScoreState::new(profile, cluster, pod, &feasible);
             record.skip_score = names(&state.skipped());
             let scores = score_nodes(profile, cluster, pod, &feasible).expect("terms of traces are readable");
             for (node, score) in nodes.iter_mut().filter(|it| it.feasible).zip(scores) {
@@ -117,36 +117,36 @@ impl Recorder {
         }
     }
 
-    fn preemption(&self, pod: &NaivePod, decision: &Decision) -> PreemptionRecord {
-        let args = PreemptionArgs { candidates_min_percent: 100, ..PreemptionArgs::default() };
+    fn preemption(&self, pod: &NaivePod, decision: &NaiveDecision) -> PreemptionRecord {
+        let args = NaivePreemptionArgs { candidates_min_percent: 100, ..NaivePreemptionArgs::default() };
         let found = preempt(&self.profile, &args, &self.cluster, pod, decision, 0);
         preemption_record(&found)
     }
 
     /// Applies a step to the twins' cluster.
-    pub(super) fn apply(&mut self, step: &Step) {
+    pub(super) fn apply(&mut self, step: &TraceStep) {
         let cluster = &mut self.cluster;
         match step {
-            Step::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
+            TraceStep::Schedule { pod, record } => match (&record.chosen, &record.preemption) {
                 (Some(node), _) => place(cluster, naive_pod(pod), node),
                 (None, Some(preemption)) => apply_preemption(cluster, naive_pod(pod), &preemption.applied),
                 (None, None) => {}
             },
-            Step::DeletePod { pod } => delete_pod(cluster, pod),
-            Step::UpdatePod { pod } => {
+            TraceStep::DeletePod { pod } => delete_pod(cluster, pod),
+            TraceStep::UpdatePod { pod } => {
                 let pod = naive_pod(pod);
                 delete_pod(cluster, &key(&pod));
                 bind(cluster, pod);
             }
-            Step::AddNode { node } => cluster.add_node(node_input(node).expect("a sound node")),
-            Step::UpdateNode { node } => cluster.update_node(node_input(node).expect("a sound node")),
-            Step::RemoveNode { node, nominations_cleared, .. } => {
+            TraceStep::AddNode { node } => cluster.add_node(node_input(node).expect("a sound node")),
+            TraceStep::UpdateNode { node } => cluster.update_node(node_input(node).expect("a sound node")),
+            TraceStep::RemoveNode { node, nominations_cleared, .. } => {
                 cluster.remove_node(node);
                 clear_nominations(cluster, nominations_cleared);
             }
-            Step::Nominate { pod } => nominate(cluster, naive_pod(pod)),
-            Step::ClearNomination { pod } => clear_nominations(cluster, std::slice::from_ref(pod)),
-            Step::ApplyObjects { objects } => {
+            TraceStep::Nominate { pod } => nominate(cluster, naive_pod(pod)),
+            TraceStep::ClearNomination { pod } => clear_nominations(cluster, std::slice::from_ref(pod)),
+            TraceStep::ApplyObjects { objects } => {
                 for object in objects {
                     cluster.storage.put(match object {
                         StorageObject::Volume(it) => StorageInput::PersistentVolume(
@@ -190,7 +190,7 @@ fn node_record(search: &Search<'_>, pre_filter: &PreFilterRecord, node: &NaiveNo
     record
 }
 
-fn preemption_record(found: &Preemption) -> PreemptionRecord {
+fn preemption_record(found: &NaivePreemption) -> PreemptionRecord {
     let chosen = found.best.first().cloned();
     let victims_on = |node: &String| {
         let candidate = found.candidates.iter().find(|it| it.node == *node);
@@ -220,7 +220,7 @@ fn preemption_record(found: &Preemption) -> PreemptionRecord {
     }
 }
 
-fn failed_record(node: &str, verdict: &Verdict) -> FailedRecord {
+fn failed_record(node: &str, verdict: &NaiveVerdict) -> FailedRecord {
     let RejectionRecord { plugin, code, mut reasons } = rejection_record(verdict);
     reasons.sort();
     // The twins have no word for an error.
@@ -229,10 +229,10 @@ fn failed_record(node: &str, verdict: &Verdict) -> FailedRecord {
     FailedRecord { node: node.to_owned(), plugin, code: Some(code), reasons }
 }
 
-fn rejection_record(verdict: &Verdict) -> RejectionRecord {
+fn rejection_record(verdict: &NaiveVerdict) -> RejectionRecord {
     let code = match verdict.code {
-        Code::Unschedulable => "Unschedulable",
-        Code::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
+        NaiveCode::Unschedulable => "Unschedulable",
+        NaiveCode::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
     };
     RejectionRecord {
         plugin: Some(verdict.plugin.to_owned()).filter(|plugin| !plugin.is_empty()),

@@ -15,7 +15,7 @@ fn objects_of_recorded_traces_are_valid() {
                 .unwrap_or_else(|error| panic!("{place}: {error}"));
         }
         let scheduled = trace.steps.iter().filter_map(|step| match step {
-            Step::Schedule { pod, .. } | Step::UpdatePod { pod } => Some(&**pod),
+            TraceStep::Schedule { pod, .. } | TraceStep::UpdatePod { pod } => Some(&**pod),
             _ => None,
         });
         for pod in trace.cluster.pods.iter().chain(&trace.cluster.nominated).chain(scheduled) {

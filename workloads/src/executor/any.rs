@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_and_op_agree_about_the_namespace() {
+    fn op_namespace_must_match_the_kind() {
         let cases = [
             (object("Service", None), Some("x"), Ok(Some("x"))),
             (object("PersistentVolume", None), None, Ok(None)),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn subresources_that_nobody_serves_are_refused() {
+    fn unknown_subresources_are_refused() {
         let error = Parts::of(&["scale".to_owned()]).err().expect("refused").to_string();
         assert_eq!(error, "subresource \"scale\" cannot be updated here; use resize, status, or none");
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_ends_by_itself_outweighs_endless_ones() {
+    fn finite_background_job_outweighs_endless_ones() {
         let mut background = Background::default();
         assert_eq!(background.activity(), Activity::None);
         for seconds in [2, 5, 3] {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticker_stops_when_told() {
+    fn ticker_stops_on_stop_flag() {
         let mut ticker = Ticker::every(Duration::from_secs(3600));
         assert!(!ticker.wait(&AtomicBool::new(true)));
         assert!(Ticker::per_second(1_000_000).wait(&AtomicBool::new(false)));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use schedlab_cluster::api::{Api, Object, ObjectKey, resource_or_guess};
-use schedlab_cluster::{EmbeddedCluster, Reason};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
 
 use super::background::{Lasts, Ticker};
 use super::error::OpError;
@@ -86,7 +86,7 @@ fn run(
 
 fn delete(cluster: &EmbeddedCluster, key: &ObjectKey) -> Result<(), OpError> {
     match cluster.delete(key, None) {
-        Err(error) if error.reason != Reason::NotFound => Err(error.into()),
+        Err(error) if error.reason != StatusReason::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }

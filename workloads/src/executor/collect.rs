@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schedlab_cluster::api::{Api, CallCounts, PodFilter, PodRow};
+use schedlab_cluster::api::{Api, ApiCallCounts, PodFilter, StoredPodRow};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_core::input::LabelSelectorInput;
 
@@ -15,7 +15,7 @@ use super::background::Activity;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
 use crate::measure::{MachineReading, PodScope, ThreadId, own_waited_ns};
-use crate::metrics::Series;
+use crate::metrics::MetricValues;
 use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
 
 /// A measured part under way.
@@ -28,10 +28,10 @@ pub(super) struct Collecting {
     machine: MachineReading,
     /// What this thread waited for a processor while it created pods.
     creator_waited_ns: u64,
-    calls: CallCounts,
+    calls: ApiCallCounts,
     attempts: u64,
     /// What was counted before.
-    counts: Series,
+    counts: MetricValues,
     /// Pods of the part that were on a node before.
     scheduled: u64,
     /// Pods of the part that were there before.
@@ -164,7 +164,7 @@ impl Executor<'_> {
         MachineReading::of(ThreadId(self.runtime.scheduler_thread()))
     }
 
-    fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<PodRow> {
+    fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<StoredPodRow> {
         let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
         let rows_of = |namespace: &String| {
             self.cluster.pods_now(PodFilter { namespace: Some(namespace), labels: Some(&selector) })
@@ -173,6 +173,6 @@ impl Executor<'_> {
     }
 }
 
-fn count_bound(rows: &[PodRow]) -> u64 {
+fn count_bound(rows: &[StoredPodRow]) -> u64 {
     rows.iter().filter(|row| row.node.is_some()).count() as u64
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use schedlab_cluster::api::{Api, PodFilter};
-use schedlab_cluster::{ApiError, EmbeddedCluster, Reason};
+use schedlab_cluster::{ApiError, EmbeddedCluster, StatusReason};
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
@@ -62,7 +62,7 @@ fn delete(
 /// A pod that somebody else has deleted is as gone as it should be.
 fn gone(result: Result<(), ApiError>) -> Result<(), OpError> {
     match result {
-        Err(error) if error.reason != Reason::NotFound => Err(error.into()),
+        Err(error) if error.reason != StatusReason::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }

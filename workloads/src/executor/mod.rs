@@ -39,12 +39,12 @@ use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::extender::{ExtenderCounts, HttpExtender};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
-use schedlab_cluster::{EmbeddedCluster, Reason};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::extend::Extender as _;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::known_gaps::KnownGaps;
-use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
+use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
@@ -83,9 +83,9 @@ pub struct RunSettings {
     /// What the way to the API is like.
     pub link: LinkSettings,
     /// Who announces its node (KEP-5278).
-    pub announce: Announce,
+    pub nominated_node_name: WriteNominatedNodeName,
     /// What happens to a pod whose nominated node does not fit.
-    pub nominated_node_miss: NominatedNodeMiss,
+    pub nominated_node_name_miss: NominatedNodeNameMiss,
     /// Whether what kube-scheduler is known to miss is missed.
     pub known_gaps: KnownGaps,
     /// Which events about pods are written.
@@ -326,7 +326,7 @@ impl<'a> Executor<'a> {
 
     fn create_namespace(&self, object: GenericObject) -> Result<(), error::OpError> {
         match self.cluster.create(Object::Other(Box::new(object))) {
-            Err(error) if error.reason != Reason::AlreadyExists => Err(error.into()),
+            Err(error) if error.reason != StatusReason::AlreadyExists => Err(error.into()),
             _ => Ok(()),
         }
     }

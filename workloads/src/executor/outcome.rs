@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_cluster::controllers::ControllerReport;
-use schedlab_core::binding::CallCounts;
-use schedlab_core::scheduler::GateCounts;
+use schedlab_core::binding::DispatchCounts;
+use schedlab_core::scheduler::PreEnqueueStatusCounts;
 
 use crate::measure::Readings;
 use crate::results::{Conditions, ExtenderCalls};
@@ -67,7 +67,7 @@ pub struct Outcome {
     /// Bytes the scheduler holds for nodes, and for pods.
     pub engine_bytes: (usize, usize),
     /// What became of the scheduler's calls on their way to the API.
-    pub dispatched: CallCounts,
+    pub dispatched: DispatchCounts,
     /// What became of rejections before the queue (KEP-5501).
-    pub gates: GateCounts,
+    pub gates: PreEnqueueStatusCounts,
 }

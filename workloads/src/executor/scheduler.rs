@@ -9,8 +9,8 @@ use schedlab_cluster::Api;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::extender::{HttpExtender, as_extenders, build_extenders};
 use schedlab_cluster::runtime::Changer;
-use schedlab_core::cycle::dispatch::Ways;
 use schedlab_core::cycle::engine::EngineSettings;
+use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::cycle::select::TieBreak;
 use schedlab_core::framework::extender::ExtenderConfig;
 use schedlab_core::framework::profile::Profile;
@@ -80,8 +80,8 @@ pub(super) fn make(
         }
     };
     let loop_settings = SchedulerSettings {
-        announce: settings.announce,
-        nominated_node_miss: settings.nominated_node_miss,
+        nominated_node_name: settings.nominated_node_name,
+        nominated_node_name_miss: settings.nominated_node_name_miss,
         known_gaps: settings.known_gaps,
         events: settings.events,
         ..over_link(settings, engine.parallelism, scheduler_settings(config, setup.gates))
@@ -193,7 +193,7 @@ impl<'a> Watcher<'a> {
             let config = Arc::clone(&config);
             let is_wanted = || !self.stop.load(Ordering::Acquire);
             let applied = self.changer.change_while(&is_wanted, move |scheduler, now_ns| {
-                if !scheduler.bindings().is_empty() {
+                if !scheduler.binding_cycles().is_empty() {
                     return Ok(Applied::NotYet);
                 }
                 let profiles = profiles(settings, &config, &registry, scheduler.vocabulary_mut())?;

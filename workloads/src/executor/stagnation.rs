@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn attempt_under_way_is_waited_for_and_not_for_ever() {
+    fn attempt_in_progress_extends_the_wait_up_to_a_limit() {
         let pods = |_| vec![(PodUid(1), Created)];
         let end_s = given_up_at_s(pods, |second| u64::from(200 < second)).expect("it failed in the end");
         assert!((201..=201 + PATIENCE_S).contains(&end_s), "{end_s}");

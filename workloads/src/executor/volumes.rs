@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::error::OpError;
 use super::objects;
-use crate::ops::PodVolumes;
+use crate::ops::PodVolumeTemplates;
 
 /// A claim and its volume, ready to be created.
 pub(super) struct BoundVolume {
@@ -20,7 +20,11 @@ pub(super) struct BoundVolume {
 
 impl BoundVolume {
     /// The claim `pvc-<index>` and its volume.
-    pub(super) fn new(volumes: &PodVolumes, namespace: &str, index: u32) -> Result<BoundVolume, OpError> {
+    pub(super) fn new(
+        volumes: &PodVolumeTemplates,
+        namespace: &str,
+        index: u32,
+    ) -> Result<BoundVolume, OpError> {
         let claim_name = claim_name(index);
         // Volumes have no namespace, so their names repeat it.
         let volume_name = format!("{namespace}-vol-{index}");
@@ -104,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_and_its_volume_name_each_other_and_are_bound() {
-        let volumes = PodVolumes {
+    fn pvc_and_persistent_volume_are_created_bound_to_each_other() {
+        let volumes = PodVolumeTemplates {
             volume: template("apiVersion: v1\nkind: PersistentVolume\nspec: {csi: {driver: d}}\n"),
             claim: template("apiVersion: v1\nkind: PersistentVolumeClaim\n"),
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, PodRow};
+use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, StoredPodRow};
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
@@ -15,7 +15,7 @@ use super::background::Activity;
 use super::error::OpError;
 use super::outcome::Ending;
 use super::stagnation::{Look, Reached, Stagnation};
-use crate::ops::{Barrier, Stage};
+use crate::ops::{Barrier, StageRequirement};
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
 pub(super) const POLL: Duration = Duration::from_micros(500);
@@ -74,7 +74,7 @@ impl Executor<'_> {
         };
         for name in &names {
             let wanted = self.awaited[name];
-            let ending = if op.label_selector.is_empty() && op.stage == Stage::Scheduled {
+            let ending = if op.label_selector.is_empty() && op.stage == StageRequirement::Scheduled {
                 self.wait_scheduled(name, wanted)?
             } else {
                 self.wait_selected(name, &op.label_selector, op.stage, wanted)?
@@ -83,7 +83,7 @@ impl Executor<'_> {
                 return Ok(ending);
             }
         }
-        if op.stage == Stage::Scheduled {
+        if op.stage == StageRequirement::Scheduled {
             for name in &names {
                 self.awaited.remove(name);
             }
@@ -93,7 +93,7 @@ impl Executor<'_> {
 
     /// Waits until `wanted` pods of a namespace are scheduled, whoever created them.
     pub(super) fn wait_scheduled(&self, namespace: &str, wanted: u64) -> Result<Ending, OpError> {
-        self.wait_for((namespace, Stage::Scheduled), wanted, || {
+        self.wait_for((namespace, StageRequirement::Scheduled), wanted, || {
             Ok(self.cluster.scheduled_count(namespace)?)
         })
     }
@@ -102,7 +102,7 @@ impl Executor<'_> {
         &self,
         namespace: &str,
         labels: &BTreeMap<String, String>,
-        stage: Stage,
+        stage: StageRequirement,
         wanted: u64,
     ) -> Result<Ending, OpError> {
         let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
@@ -111,8 +111,9 @@ impl Executor<'_> {
         self.wait_for((namespace, stage), wanted, || {
             let filter = PodFilter { namespace: Some(namespace), labels: Some(&selector) };
             let mut is_tried = |id| *tried.entry(id).or_insert_with(|| self.has_been_tried(id));
-            let mut is_there =
-                |row: &PodRow| row.node.is_some() || (stage == Stage::Attempted && is_tried(row.conditions));
+            let mut is_there = |row: &StoredPodRow| {
+                row.node.is_some() || (stage == StageRequirement::Attempted && is_tried(row.conditions))
+            };
             Ok(self.cluster.pods_now(filter).iter().filter(|row| is_there(row)).count() as u64)
         })
     }
@@ -124,7 +125,7 @@ impl Executor<'_> {
 
     fn wait_for(
         &self,
-        (namespace, stage): (&str, Stage),
+        (namespace, stage): (&str, StageRequirement),
         wanted: u64,
         mut count: impl FnMut() -> Result<u64, OpError>,
     ) -> Result<Ending, OpError> {
@@ -177,7 +178,7 @@ impl Executor<'_> {
     }
 
     fn how_far_pods_are(&self, tried: &mut BTreeMap<ConditionSetId, bool>) -> Vec<(PodUid, Reached)> {
-        let mut reached = |row: &PodRow| match row.node {
+        let mut reached = |row: &StoredPodRow| match row.node {
             Some(_) => Reached::Node,
             None if *tried.entry(row.conditions).or_insert_with(|| self.has_been_tried(row.conditions)) => {
                 Reached::Tried
@@ -201,8 +202,8 @@ impl Executor<'_> {
     fn diagnosis(&self, missing: &Missing<'_>, why: &str) -> String {
         let Missing { namespace, stage, count, wanted } = missing;
         let what = match stage {
-            Stage::Scheduled => "scheduled",
-            Stage::Attempted => "tried by the scheduler",
+            StageRequirement::Scheduled => "scheduled",
+            StageRequirement::Attempted => "tried by the scheduler",
         };
         let mut text = format!("{count} of {wanted} pods of namespace {namespace:?} are not {what} {why}");
         let Some(status) = self.runtime.status_while(&self.waits()) else { return text };
@@ -242,7 +243,7 @@ fn patience(backoff_max: Duration, activity: Activity) -> Duration {
 /// What a wait did not get.
 struct Missing<'a> {
     namespace: &'a str,
-    stage: Stage,
+    stage: StageRequirement,
     count: u64,
     wanted: u64,
 }
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_outlasts_backoff_and_a_round_of_churn() {
+    fn wait_timeout_covers_max_backoff_and_churn_interval() {
         let seconds = Duration::from_secs;
         let cases = [
             ("nothing special", seconds(10), Activity::None, seconds(30)),
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_is_believed_only_after_many_equal_readings() {
+    fn cluster_is_at_rest_after_many_equal_readings() {
         let mut rested = Rested::default();
         rested.reading(true, 5);
         assert!((1..REST_READINGS).all(|_| !rested.reading(true, 5)));

@@ -23,12 +23,12 @@ pub use error::ExplainError;
 pub use ignored::{IgnoredField, IgnoredKind};
 pub use manifests::{AskedPod, Manifest, parse_manifests, read_manifests, read_pod};
 pub use report::{
-    Difference, HeldBack, NodeReport, OtherScheduler, PodFacts, RejectedGroup, RejectionReport, Report,
-    SCHEMA, ScoreColumn, Verdict, WholeRejection, Winner,
+    ExplainVerdict, ExplainedPod, NodeReport, OtherScheduler, PluginLead, PreEnqueueRejection, RejectedGroup,
+    RejectionReport, Report, SCHEMA, ScoreColumn, WholeRejection, Winner,
 };
-pub use subject::{LeftOut, Setup, Subject};
-pub use view::{Order, View};
-pub use workload::{Workload, from_workload};
+pub use subject::{ExplainSetup, Subject, UnusedObjects};
+pub use view::{NodeSortOrder, View};
+pub use workload::{ExplainedWorkload, from_workload};
 
 #[cfg(test)]
 mod tests;

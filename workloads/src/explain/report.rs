@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_core::cycle::explain::{Explanation, NodeExplanation};
-use schedlab_core::cycle::plan::Scope;
-use schedlab_core::cycle::sampling::feasible_nodes_to_find;
+use schedlab_core::cycle::plan::FilterScope;
+use schedlab_core::cycle::sampling::num_feasible_nodes_to_find;
 use schedlab_core::framework::diagnosis::Diagnosis;
 use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::ids::ClassId;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::amount::quantity;
 use super::detail::{DetailCount, DetailReport, GroupDetails, PodNamer, SpreadReport, spread_reports};
 use super::ignored::{IgnoredField, IgnoredKind};
-use super::subject::LeftOut;
+use super::subject::UnusedObjects;
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "schedlab-explain/v1";
@@ -30,7 +30,7 @@ pub struct Report {
     /// Where the cluster came from.
     pub source: String,
     /// The pod.
-    pub pod: PodFacts,
+    pub pod: ExplainedPod,
     /// How many nodes the cluster has.
     pub node_count: usize,
     /// How many of them pass all filters.
@@ -39,7 +39,7 @@ pub struct Report {
     /// Here all nodes are looked at.
     pub feasible_wanted: usize,
     /// What came out.
-    pub verdict: Verdict,
+    pub verdict: ExplainVerdict,
     /// What the answer does not take into account and should, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Report {
     pub other_scheduler: Option<OtherScheduler>,
     /// Why the pod is not even tried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_back: Option<HeldBack>,
+    pub held_back: Option<PreEnqueueRejection>,
     /// Why no node is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected_as_a_whole: Option<WholeRejection>,
@@ -87,7 +87,7 @@ pub struct Report {
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ExplainVerdict {
     /// A node is chosen.
     Chosen,
     /// No node is feasible.
@@ -111,7 +111,7 @@ pub struct OtherScheduler {
 
 /// What the reader should know about the pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct PodFacts {
+pub struct ExplainedPod {
     /// `metadata.namespace`.
     pub namespace: String,
     /// `metadata.name`, or the prefix of a name to come with a `*`.
@@ -129,7 +129,7 @@ pub struct PodFacts {
 
 /// A PreEnqueue plugin keeps the pod out of the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct HeldBack {
+pub struct PreEnqueueRejection {
     /// The plugin.
     pub plugin: String,
     /// What it says.
@@ -162,12 +162,12 @@ pub struct Winner {
     /// How far it is behind, in sum.
     pub lead: i64,
     /// And by plugin, where it differs, largest difference first.
-    pub lead_by_plugin: Vec<Difference>,
+    pub lead_by_plugin: Vec<PluginLead>,
 }
 
 /// One plugin's part in a lead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub struct PluginLead {
     /// The plugin.
     pub plugin: String,
     /// The weighted score of the chosen node.
@@ -258,13 +258,13 @@ impl RejectionReport {
     }
 }
 
-impl PodFacts {
+impl ExplainedPod {
     pub(super) fn of(
         input: &PodInput,
         namespace: String,
         name: String,
         bound_to: Option<String>,
-    ) -> PodFacts {
+    ) -> ExplainedPod {
         let mut requests: BTreeMap<String, Quantity> = BTreeMap::new();
         for (resource, amount) in input.containers.iter().flat_map(|container| &container.requests) {
             match requests.get_mut(resource) {
@@ -274,7 +274,7 @@ impl PodFacts {
                 }
             }
         }
-        PodFacts {
+        ExplainedPod {
             namespace,
             name,
             bound_to,
@@ -288,9 +288,9 @@ impl PodFacts {
 /// All that a report is made from, beside the scheduler.
 pub(super) struct Question<'a> {
     pub(super) class: ClassId,
-    pub(super) pod: &'a PodFacts,
+    pub(super) pod: &'a ExplainedPod,
     pub(super) source: &'a str,
-    pub(super) left_out: &'a LeftOut,
+    pub(super) left_out: &'a UnusedObjects,
     pub(super) name_of: PodNamer<'a>,
 }
 
@@ -314,7 +314,7 @@ impl Report {
             node_count: world.nodes().node_count(),
             feasible_count: 0,
             feasible_wanted: 0,
-            verdict: Verdict::FitsNowhere,
+            verdict: ExplainVerdict::FitsNowhere,
             warnings: left_out.warnings,
             ignored_fields: left_out.fields,
             ignored_kinds: left_out.kinds,
@@ -337,7 +337,7 @@ impl Report {
     fn of_other_scheduler(world: &World, question: &Question<'_>, profiles: Vec<String>) -> Report {
         let scheduler_name = question.pod.scheduler_name.clone();
         Report {
-            verdict: Verdict::OtherScheduler,
+            verdict: ExplainVerdict::OtherScheduler,
             other_scheduler: Some(OtherScheduler { scheduler_name, profiles }),
             ..Report::unanswered(world, question)
         }
@@ -356,17 +356,17 @@ impl Report {
         let winner = explanation.chosen.map(|row| winner(&nodes, &columns_of(profile, &columns), row));
         let held_back = held_back(world, profile, question.class);
         let verdict = match (&winner, &held_back) {
-            (None, _) => Verdict::FitsNowhere,
-            (Some(_), _) if !question.left_out.fields.is_empty() => Verdict::Unsure,
-            (Some(_), Some(_)) => Verdict::HeldBack,
-            (Some(_), None) => Verdict::Chosen,
+            (None, _) => ExplainVerdict::FitsNowhere,
+            (Some(_), _) if !question.left_out.fields.is_empty() => ExplainVerdict::Unsure,
+            (Some(_), Some(_)) => ExplainVerdict::HeldBack,
+            (Some(_), None) => ExplainVerdict::Chosen,
         };
         let (chosen, chosen_if_ignored) =
-            if verdict == Verdict::Unsure { (None, winner) } else { (winner, None) };
+            if verdict == ExplainVerdict::Unsure { (None, winner) } else { (winner, None) };
         let node_count = world.nodes().node_count();
         Report {
             feasible_count: nodes.iter().filter(|node| node.feasible).count(),
-            feasible_wanted: feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count),
+            feasible_wanted: num_feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count),
             verdict,
             held_back,
             rejected_as_a_whole: whole_rejection(world, &explanation),
@@ -459,15 +459,17 @@ fn rejections(world: &World, node: &NodeExplanation, name_of: PodNamer<'_>) -> V
         .collect()
 }
 
-fn held_back(world: &World, profile: &Profile, class: ClassId) -> Option<HeldBack> {
+fn held_back(world: &World, profile: &Profile, class: ClassId) -> Option<PreEnqueueRejection> {
     profile.plugins().iter().find_map(|plugin| {
         let held = plugin.as_pre_enqueue()?.pre_enqueue(world, world.class(class))?;
-        Some(HeldBack { plugin: plugin.name().to_owned(), message: held.reason })
+        Some(PreEnqueueRejection { plugin: plugin.name().to_owned(), message: held.reason })
     })
 }
 
 fn whole_rejection(world: &World, explanation: &Explanation) -> Option<WholeRejection> {
-    let Scope::Rejected { plugin, code, reason, named_by, .. } = &explanation.plan.scope else { return None };
+    let FilterScope::Rejected { plugin, code, reason, named_by, .. } = &explanation.plan.scope else {
+        return None;
+    };
     Some(WholeRejection {
         plugins: named_by.iter().chain(plugin).map(|&plugin| plugin.to_owned()).collect(),
         code: code.name(),
@@ -478,7 +480,7 @@ fn whole_rejection(world: &World, explanation: &Explanation) -> Option<WholeReje
 /// The sentence kube-scheduler writes into the pod's condition.
 fn message(world: &World, explanation: &Explanation) -> String {
     let mut diagnosis = Diagnosis { node_count: world.nodes().node_count(), ..Diagnosis::default() };
-    if let Scope::Rejected { reason, .. } = &explanation.plan.scope {
+    if let FilterScope::Rejected { reason, .. } = &explanation.plan.scope {
         diagnosis.pre_filter = Some(reason.clone());
     }
     for first in explanation.nodes.iter().filter_map(|node| node.rejections.first()) {
@@ -497,11 +499,11 @@ fn winner(nodes: &[NodeReport], columns: &[ScoreColumn], row: usize) -> Winner {
     // The first of the best, as the chosen node is the first of the best.
     let runner_up = nodes.iter().rev().filter(behind).max_by_key(|node| node.total);
     let lead_by_plugin = runner_up.map_or_else(Vec::new, |other| {
-        let mut differences: Vec<Difference> = columns
+        let mut differences: Vec<PluginLead> = columns
             .iter()
             .zip(best.weighted.iter().zip(&other.weighted))
             .filter(|(_, (chosen, runner_up))| chosen != runner_up)
-            .map(|(column, (&chosen, &runner_up))| Difference {
+            .map(|(column, (&chosen, &runner_up))| PluginLead {
                 plugin: column.plugin.clone(),
                 chosen,
                 runner_up,

@@ -20,7 +20,7 @@ use schedlab_core::world::World;
 use super::error::ExplainError;
 use super::ignored::{IgnoredField, IgnoredKind, IgnoredKinds};
 use super::manifests::{AskedPod, Manifest};
-use super::report::{PodFacts, Question, Report};
+use super::report::{ExplainedPod, Question, Report};
 use crate::scheduler_config::SchedulerConfig;
 use crate::suggest::closest_of;
 
@@ -29,7 +29,7 @@ const NOW_NS: u64 = 0;
 
 /// How a question about manifests is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct ExplainSetup<'a> {
     /// What the manifests are called.
     pub source: &'a str,
     /// Feature gates.
@@ -42,7 +42,7 @@ pub struct Setup<'a> {
 
 /// What an answer does not take into account.
 #[derive(Clone, Debug, Default)]
-pub struct LeftOut {
+pub struct UnusedObjects {
     /// Fields of the pod.
     pub fields: Vec<IgnoredField>,
     /// Objects of the cluster.
@@ -57,9 +57,9 @@ pub struct Subject {
     /// Knows the names of pods.
     cluster: EmbeddedCluster,
     class: ClassId,
-    pod: PodFacts,
+    pod: ExplainedPod,
     source: String,
-    left_out: LeftOut,
+    left_out: UnusedObjects,
 }
 
 /// A scheduler with the profiles of a configuration, or with the default one.
@@ -86,7 +86,7 @@ impl Subject {
     pub fn from_manifests(
         mut manifests: Vec<Manifest>,
         wanted: &str,
-        setup: &Setup<'_>,
+        setup: &ExplainSetup<'_>,
     ) -> Result<Subject, ExplainError> {
         let (namespace, name) = wanted.split_once('/').unwrap_or(("default", wanted));
         let is_wanted = |manifest: &Manifest| {
@@ -107,7 +107,7 @@ impl Subject {
     pub fn new(
         mut manifests: Vec<Manifest>,
         asked: AskedPod,
-        setup: &Setup<'_>,
+        setup: &ExplainSetup<'_>,
     ) -> Result<Subject, ExplainError> {
         let AskedPod { path, pod, ignored_fields } = asked;
         let namespace_of = |pod: &Pod| pod.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
@@ -129,19 +129,19 @@ impl Subject {
             pod.metadata.name.clone().or_else(|| Some(format!("{}*", pod.metadata.generate_name.as_ref()?)));
         let (input, namespace) =
             loader.admit(pod).map_err(|(object, source)| ExplainError::Refused { path, object, source })?;
-        let pod = PodFacts::of(&input, namespace, name.unwrap_or_default(), bound_to);
+        let pod = ExplainedPod::of(&input, namespace, name.unwrap_or_default(), bound_to);
         let Loader { scheduler, cluster, ignored, .. } = loader;
-        let left_out = LeftOut {
+        let left_out = UnusedObjects {
             fields: ignored_fields,
             kinds: ignored.into_list(),
             warnings: config_warnings(setup.config),
         };
         let source = setup.source.to_owned();
-        Ok(Subject::of(Told { scheduler, cluster, source, left_out }, &input, pod))
+        Ok(Subject::of(LoadedCluster { scheduler, cluster, source, left_out }, &input, pod))
     }
 
-    pub(super) fn of(told: Told, input: &Arc<PodInput>, pod: PodFacts) -> Subject {
-        let Told { mut scheduler, cluster, source, left_out } = told;
+    pub(super) fn of(told: LoadedCluster, input: &Arc<PodInput>, pod: ExplainedPod) -> Subject {
+        let LoadedCluster { mut scheduler, cluster, source, left_out } = told;
         let class = scheduler.compile(input);
         scheduler.settle();
         Subject { scheduler, cluster, class, pod, source, left_out }
@@ -157,11 +157,11 @@ impl Subject {
 }
 
 /// A scheduler that was told of a cluster.
-pub(super) struct Told {
+pub(super) struct LoadedCluster {
     pub(super) scheduler: Scheduler,
     pub(super) cluster: EmbeddedCluster,
     pub(super) source: String,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: UnusedObjects,
 }
 
 fn pod_name(cluster: &EmbeddedCluster, uid: PodUid) -> String {
@@ -203,7 +203,7 @@ struct Loader {
 impl Loader {
     /// Of the gates, those that change what the API keeps of a pod matter: no pod waits here, and
     /// no call is made.
-    fn new(setup: &Setup<'_>) -> Result<Loader, ExplainError> {
+    fn new(setup: &ExplainSetup<'_>) -> Result<Loader, ExplainError> {
         let cluster = EmbeddedCluster::new(Arc::new(|| NOW_NS));
         if setup.gates.node_affinity_required_during_execution {
             cluster.keep_execution_affinity();
@@ -253,7 +253,7 @@ impl Loader {
             input: Arc::new(input),
             object: Arc::new(node),
         };
-        self.tell(WatchedObject::Node(Arc::new(entry)));
+        self.apply(WatchedObject::Node(Arc::new(entry)));
         Ok(())
     }
 
@@ -273,13 +273,13 @@ impl Loader {
             _ => {
                 let name = other.metadata.name.as_deref().unwrap_or_default();
                 validate_other(&other).map_err(|error| ApiError::invalid(&other.kind, name, error))?;
-                self.tell(WatchedObject::Other(Arc::new(other)));
+                self.apply(WatchedObject::Other(Arc::new(other)));
                 Ok(())
             }
         }
     }
 
-    fn tell(&mut self, object: WatchedObject) {
+    fn apply(&mut self, object: WatchedObject) {
         let event = WatchEvent { kind: EventKind::Added, object };
         self.bridge.deliver(&event, &self.cluster, &mut self.scheduler, NOW_NS);
     }
@@ -350,7 +350,7 @@ impl Loader {
 
 fn created(result: Result<Object, ApiError>) -> Result<(), ApiError> {
     match result {
-        Err(error) if error.reason != schedlab_cluster::Reason::AlreadyExists => Err(error),
+        Err(error) if error.reason != schedlab_cluster::StatusReason::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }

@@ -38,12 +38,12 @@ fn report(manifests: Vec<Manifest>) -> Report {
 
 fn report_with(manifests: Vec<Manifest>, gates: FeatureGates) -> Report {
     let registry = lab_plugins::registry();
-    let setup = Setup { source: "cluster.yaml", gates, config: None, registry: &registry };
+    let setup = ExplainSetup { source: "cluster.yaml", gates, config: None, registry: &registry };
     Subject::from_manifests(manifests, "web", &setup).unwrap().explain()
 }
 
 #[test]
-fn what_must_hold_during_execution_counts_where_its_gate_is_on() {
+fn execution_affinity_applies_with_its_feature_gate() {
     let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]});
     let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingRequiredDuringExecution": terms}});
     let mut web = json!({
@@ -60,7 +60,7 @@ fn what_must_hold_during_execution_counts_where_its_gate_is_on() {
 }
 
 #[test]
-fn the_winner_leads_by_plugin_and_ties_are_named() {
+fn chosen_node_lead_is_given_by_plugin_and_ties_are_named() {
     let web = || pod("web", json!({"containers": containers("1")}));
     let answer = report(vec![node("a", "2"), node("b", "8"), node("c", "8"), web()]);
     let winner = answer.chosen.unwrap();
@@ -96,7 +96,7 @@ fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
 }
 
 #[test]
-fn a_pod_that_is_being_deleted_still_takes_room_and_a_finished_one_does_not() {
+fn terminating_pod_uses_resources_and_finished_pod_does_not() {
     let mut leaving = pod("leaving", json!({"nodeName": "a", "containers": containers("2")}));
     leaving.object.metadata_mut().deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();

@@ -10,7 +10,7 @@ use crate::suggest::closest_of;
 
 /// The order of the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum NodeSortOrder {
     /// Highest total first, nodes that are out last.
     #[default]
     Total,
@@ -30,7 +30,7 @@ pub struct View {
     /// Only feasible nodes.
     pub feasible: bool,
     /// The order.
-    pub order: Order,
+    pub order: NodeSortOrder,
 }
 
 impl View {
@@ -50,7 +50,7 @@ impl View {
         if let Some(name) = &mut self.rejected_by {
             *name = spelled(name, report.filter_names())?;
         }
-        if let Order::Plugin(name) = &mut self.order {
+        if let NodeSortOrder::Plugin(name) = &mut self.order {
             let scores = report.scores.iter().map(|column| column.plugin.as_str());
             let all = scores.chain(report.skipped_scores.iter().map(String::as_str));
             *name = spelled(name, all)?;
@@ -63,9 +63,9 @@ impl View {
     pub fn select<'a>(&self, report: &'a Report) -> Vec<&'a NodeReport> {
         let mut nodes: Vec<&NodeReport> = report.nodes.iter().filter(|node| self.shows(node)).collect();
         match &self.order {
-            Order::Name => nodes.sort_by(|a, b| natural(&a.name, &b.name)),
-            Order::Total => nodes.sort_by_key(|node| Reverse(node.total)),
-            Order::Plugin(name) => {
+            NodeSortOrder::Name => nodes.sort_by(|a, b| natural(&a.name, &b.name)),
+            NodeSortOrder::Total => nodes.sort_by_key(|node| Reverse(node.total)),
+            NodeSortOrder::Plugin(name) => {
                 let at = report.scores.iter().position(|column| column.plugin == *name);
                 let score = |node: &NodeReport| at.and_then(|at| node.weighted.get(at).copied());
                 nodes.sort_by_key(|node| (Reverse(score(node)), Reverse(node.total)));

@@ -6,15 +6,15 @@ use schedlab_cluster::runtime::Bridge;
 
 use super::error::ExplainError;
 use super::manifests::AskedPod;
-use super::report::PodFacts;
-use super::subject::{LeftOut, Subject, Told, config_warnings, scheduler_of};
+use super::report::ExplainedPod;
+use super::subject::{LoadedCluster, Subject, UnusedObjects, config_warnings, scheduler_of};
 use crate::executor::{Control, Ending, RunSettings, read_config, run_until};
 use crate::ops::{CreatePods, ResolvedOp};
 use crate::resolve::ResolvedWorkload;
 
 /// Which moment of a workload, and which pod.
 #[derive(Clone, Debug)]
-pub struct Workload<'a> {
+pub struct ExplainedWorkload<'a> {
     /// The workload.
     pub workload: &'a ResolvedWorkload,
     /// The op, from 0, before which the question is asked; the measured one if absent.
@@ -25,7 +25,7 @@ pub struct Workload<'a> {
 
 /// Runs a workload up to an op and asks about the first pod that the op would create.
 pub fn from_workload(
-    question: Workload<'_>,
+    question: ExplainedWorkload<'_>,
     settings: RunSettings,
     control: Control<'_>,
 ) -> Result<Subject, ExplainError> {
@@ -50,7 +50,8 @@ pub fn from_workload(
         return Err(ExplainError::NoNodes { from });
     }
     let source = format!("{}, before op {at} (createPods)", workload.full_name);
-    let mut left_out = LeftOut { warnings: config_warnings(config.as_ref()), ..LeftOut::default() };
+    let mut left_out =
+        UnusedObjects { warnings: config_warnings(config.as_ref()), ..UnusedObjects::default() };
     let (pod, namespace) = match question.pod {
         Some(AskedPod { pod, ignored_fields, .. }) => {
             let namespace = pod.metadata.namespace.clone().unwrap_or_else(|| op.namespace.clone());
@@ -71,9 +72,9 @@ pub fn from_workload(
     let name =
         pod.metadata.name.clone().or_else(|| Some(format!("{}*", pod.metadata.generate_name.as_ref()?)));
     let template = stopped.cluster.pod_template(pod, &namespace)?;
-    let facts = PodFacts::of(&template.input, namespace, name.unwrap_or_default(), None);
+    let facts = ExplainedPod::of(&template.input, namespace, name.unwrap_or_default(), None);
     let cluster = EmbeddedCluster::clone(&stopped.cluster);
-    Ok(Subject::of(Told { scheduler, cluster, source, left_out }, &template.input, facts))
+    Ok(Subject::of(LoadedCluster { scheduler, cluster, source, left_out }, &template.input, facts))
 }
 
 fn stuck(workload: &ResolvedWorkload, op: usize, why: String) -> ExplainError {

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::io;
 
-use super::Step;
+use super::FileStep;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum FileFault {
     /// The system takes a part of the bytes, and the rest when asked again.
     ShortWrite,
     /// The disk fills up in the middle of a write (`ENOSPC`).
@@ -22,15 +22,15 @@ pub enum Fault {
     Crash,
 }
 
-impl Fault {
+impl FileFault {
     /// All of them.
-    pub const ALL: [Fault; 6] = [
-        Fault::ShortWrite,
-        Fault::FullMidway,
-        Fault::Full,
-        Fault::Broken,
-        Fault::DoneButFailed,
-        Fault::Crash,
+    pub const ALL: [FileFault; 6] = [
+        FileFault::ShortWrite,
+        FileFault::FullMidway,
+        FileFault::Full,
+        FileFault::Broken,
+        FileFault::DoneButFailed,
+        FileFault::Crash,
     ];
 }
 
@@ -38,7 +38,7 @@ const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
 
 struct Plan {
-    fault: Fault,
+    fault: FileFault,
     /// The step that fails, counted from 0.
     at: usize,
     steps: usize,
@@ -52,7 +52,7 @@ thread_local! {
 
 /// Does something on this thread while step `at` of all its writes fails. What it returned, and whether
 /// there was such a step.
-pub fn with_fault<R>(fault: Fault, at: usize, act: impl FnOnce() -> R) -> (R, bool) {
+pub fn with_fault<R>(fault: FileFault, at: usize, act: impl FnOnce() -> R) -> (R, bool) {
     let plan = Plan { fault, at, steps: 0, has_crashed: false, is_full: false };
     PLAN.with_borrow_mut(|slot| *slot = Some(plan));
     let result = act();
@@ -63,9 +63,9 @@ pub fn with_fault<R>(fault: Fault, at: usize, act: impl FnOnce() -> R) -> (R, bo
 /// Lets every fault happen at every step of a write. `check` gets what `act` returned, and whether
 /// the process is taken to have ended; it is called with a name for messages. Returns how many faults
 /// there were.
-pub fn at_every_step<R>(mut act: impl FnMut() -> R, mut check: impl FnMut(&str, Fault, R)) -> usize {
+pub fn at_every_step<R>(mut act: impl FnMut() -> R, mut check: impl FnMut(&str, FileFault, R)) -> usize {
     let mut count = 0;
-    for fault in Fault::ALL {
+    for fault in FileFault::ALL {
         for at in 0.. {
             let (result, is_hit) = with_fault(fault, at, &mut act);
             if !is_hit {
@@ -79,7 +79,7 @@ pub fn at_every_step<R>(mut act: impl FnMut() -> R, mut check: impl FnMut(&str, 
 }
 
 /// A step begins.
-pub(super) fn before(step: Step) -> io::Result<()> {
+pub(super) fn before(step: FileStep) -> io::Result<()> {
     planned((), |plan| {
         let is_now = plan.steps == plan.at;
         plan.steps += 1;
@@ -87,22 +87,22 @@ pub(super) fn before(step: Step) -> io::Result<()> {
             return Err(io::Error::from_raw_os_error(EIO));
         }
         match plan.fault {
-            Fault::Crash if is_now => {
+            FileFault::Crash if is_now => {
                 plan.has_crashed = true;
                 Err(io::Error::from_raw_os_error(EIO))
             }
-            Fault::Full if is_now && step != Step::Undo => Err(io::Error::from_raw_os_error(ENOSPC)),
-            Fault::Broken if is_now => Err(io::Error::from_raw_os_error(EIO)),
+            FileFault::Full if is_now && step != FileStep::Undo => Err(io::Error::from_raw_os_error(ENOSPC)),
+            FileFault::Broken if is_now => Err(io::Error::from_raw_os_error(EIO)),
             _ => Ok(()),
         }
     })
 }
 
 /// A step is done.
-pub(super) fn after(_: Step) -> io::Result<()> {
+pub(super) fn after(_: FileStep) -> io::Result<()> {
     planned((), |plan| {
         let is_now = plan.steps == plan.at + 1;
-        if is_now && plan.fault == Fault::DoneButFailed {
+        if is_now && plan.fault == FileFault::DoneButFailed {
             return Err(io::Error::from_raw_os_error(EIO));
         }
         Ok(())
@@ -123,17 +123,17 @@ pub(super) fn length(wanted: usize) -> io::Result<usize> {
             return Err(io::Error::from_raw_os_error(ENOSPC));
         }
         match plan.fault {
-            Fault::ShortWrite if is_now => Ok(part),
-            Fault::FullMidway if is_now => {
+            FileFault::ShortWrite if is_now => Ok(part),
+            FileFault::FullMidway if is_now => {
                 plan.is_full = true;
                 Ok(part)
             }
-            Fault::Crash if is_now => {
+            FileFault::Crash if is_now => {
                 plan.has_crashed = true;
                 Ok(part)
             }
-            Fault::Full if is_now => Err(io::Error::from_raw_os_error(ENOSPC)),
-            Fault::Broken if is_now => Err(io::Error::from_raw_os_error(EIO)),
+            FileFault::Full if is_now => Err(io::Error::from_raw_os_error(ENOSPC)),
+            FileFault::Broken if is_now => Err(io::Error::from_raw_os_error(EIO)),
             _ => Ok(wanted),
         }
     })

@@ -22,12 +22,12 @@ mod faults {
     use std::io;
 
     #[inline]
-    pub(super) fn before(_: super::Step) -> io::Result<()> {
+    pub(super) fn before(_: super::FileStep) -> io::Result<()> {
         Ok(())
     }
 
     #[inline]
-    pub(super) fn after(_: super::Step) -> io::Result<()> {
+    pub(super) fn after(_: super::FileStep) -> io::Result<()> {
         Ok(())
     }
 
@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A step at which writing can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FileStep {
     /// Missing folders are made.
     CreateFolder,
     /// A twin, or a file that is appended to, is opened.
@@ -65,19 +65,19 @@ pub enum Step {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot {}: {cause}", path.display(), what(*step))]
 pub struct FileError {
-    /// The file, not its twin; for [`Step::CreateFolder`] the folder.
+    /// The file, not its twin; for [`FileStep::CreateFolder`] the folder.
     pub path: PathBuf,
     /// What failed.
-    pub step: Step,
+    pub step: FileStep,
     /// The system's answer.
     pub cause: io::Error,
 }
 
-fn what(step: Step) -> &'static str {
+fn what(step: FileStep) -> &'static str {
     match step {
-        Step::CreateFolder => "create the directory",
-        Step::Open | Step::Write | Step::Rename | Step::Undo => "write the file",
-        Step::Sync | Step::SyncFolder => "write the file to the disk",
+        FileStep::CreateFolder => "create the directory",
+        FileStep::Open | FileStep::Write | FileStep::Rename | FileStep::Undo => "write the file",
+        FileStep::Sync | FileStep::SyncFolder => "write the file to the disk",
     }
 }
 
@@ -97,7 +97,7 @@ pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), 
 
 /// Copies a file with its permissions, whole or not at all.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
-    let unread = |cause| FileError { path: from.to_owned(), step: Step::Open, cause };
+    let unread = |cause| FileError { path: from.to_owned(), step: FileStep::Open, cause };
     let mut content = Vec::new();
     let mut source = File::open(from).map_err(unread)?;
     let permissions = source.metadata().map_err(unread)?.permissions();
@@ -117,15 +117,15 @@ fn write_with(
     // A device or a pipe has no content to keep, and must not be replaced by a file.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         let failed = |step| failed(path, step);
-        let mut file =
-            stepped(Step::Open, || OpenOptions::new().write(true).open(path)).map_err(failed(Step::Open))?;
-        return fill(&mut Stepwise(&mut file)).map_err(failed(Step::Write));
+        let mut file = stepped(FileStep::Open, || OpenOptions::new().write(true).open(path))
+            .map_err(failed(FileStep::Open))?;
+        return fill(&mut Stepwise(&mut file)).map_err(failed(FileStep::Write));
     }
     let twin = twin_of(path);
     let replaced = replace(path, &twin, durability, fill);
-    if replaced.as_ref().is_err_and(|error| error.step != Step::SyncFolder) {
+    if replaced.as_ref().is_err_and(|error| error.step != FileStep::SyncFolder) {
         // The first error is the one to report; the twin may not even exist.
-        let _ = stepped(Step::Undo, || fs::remove_file(&twin));
+        let _ = stepped(FileStep::Undo, || fs::remove_file(&twin));
     }
     replaced
 }
@@ -137,16 +137,17 @@ fn replace(
     fill: impl FnOnce(&mut Stepwise<'_>) -> io::Result<()>,
 ) -> Result<(), FileError> {
     let failed = |step| failed(path, step);
-    let mut file = stepped(Step::Open, || OpenOptions::new().write(true).create_new(true).open(twin))
-        .map_err(failed(Step::Open))?;
-    fill(&mut Stepwise(&mut file)).map_err(failed(Step::Write))?;
+    let mut file = stepped(FileStep::Open, || OpenOptions::new().write(true).create_new(true).open(twin))
+        .map_err(failed(FileStep::Open))?;
+    fill(&mut Stepwise(&mut file)).map_err(failed(FileStep::Write))?;
     if durability == Durability::Synced {
-        stepped(Step::Sync, || file.sync_all()).map_err(failed(Step::Sync))?;
+        stepped(FileStep::Sync, || file.sync_all()).map_err(failed(FileStep::Sync))?;
     }
     drop(file);
-    stepped(Step::Rename, || fs::rename(twin, path)).map_err(failed(Step::Rename))?;
+    stepped(FileStep::Rename, || fs::rename(twin, path)).map_err(failed(FileStep::Rename))?;
     if durability == Durability::Synced {
-        stepped(Step::SyncFolder, || sync_folder(folder_of(path))).map_err(failed(Step::SyncFolder))?;
+        stepped(FileStep::SyncFolder, || sync_folder(folder_of(path)))
+            .map_err(failed(FileStep::SyncFolder))?;
     }
     Ok(())
 }
@@ -164,9 +165,9 @@ impl Appended {
     pub fn open(path: &Path) -> Result<Appended, FileError> {
         create_folder_of(path)?;
         let open = || OpenOptions::new().read(true).append(true).create(true).open(path);
-        let file = stepped(Step::Open, open).map_err(failed(path, Step::Open))?;
-        file.lock().map_err(failed(path, Step::Open))?;
-        let length = file.metadata().map_err(failed(path, Step::Open))?.len();
+        let file = stepped(FileStep::Open, open).map_err(failed(path, FileStep::Open))?;
+        file.lock().map_err(failed(path, FileStep::Open))?;
+        let length = file.metadata().map_err(failed(path, FileStep::Open))?.len();
         Ok(Appended { path: path.to_owned(), file, length })
     }
 
@@ -184,15 +185,17 @@ impl Appended {
     /// Appends bytes, all or none of them unless the process or the machine ends meanwhile: then a
     /// reader finds the first part of them at the end of the file.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        let written =
-            Stepwise(&mut self.file).write_all(bytes).map_err(failed(&self.path, Step::Write)).and_then(
-                |()| stepped(Step::Sync, || self.file.sync_data()).map_err(failed(&self.path, Step::Sync)),
-            );
+        let written = Stepwise(&mut self.file)
+            .write_all(bytes)
+            .map_err(failed(&self.path, FileStep::Write))
+            .and_then(|()| {
+                stepped(FileStep::Sync, || self.file.sync_data()).map_err(failed(&self.path, FileStep::Sync))
+            });
         match written {
             Ok(()) => self.length += bytes.len() as u64,
             // Readers pass over a part of a record; taking it back is only tidier.
             Err(_) => {
-                let _ = stepped(Step::Undo, || self.file.set_len(self.length));
+                let _ = stepped(FileStep::Undo, || self.file.set_len(self.length));
             }
         }
         written
@@ -219,14 +222,14 @@ impl Write for Stepwise<'_> {
     }
 }
 
-fn stepped<T>(step: Step, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+fn stepped<T>(step: FileStep, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     faults::before(step)?;
     let done = act()?;
     faults::after(step)?;
     Ok(done)
 }
 
-fn failed(path: &Path, step: Step) -> impl FnOnce(io::Error) -> FileError {
+fn failed(path: &Path, step: FileStep) -> impl FnOnce(io::Error) -> FileError {
     let path = path.to_owned();
     move |cause| FileError { path, step, cause }
 }
@@ -237,7 +240,8 @@ fn folder_of(path: &Path) -> &Path {
 
 fn create_folder_of(path: &Path) -> Result<(), FileError> {
     let folder = folder_of(path);
-    stepped(Step::CreateFolder, || fs::create_dir_all(folder)).map_err(failed(folder, Step::CreateFolder))
+    stepped(FileStep::CreateFolder, || fs::create_dir_all(folder))
+        .map_err(failed(folder, FileStep::CreateFolder))
 }
 
 /// A name that no other write has, in this process or another, and that is short: the file's own may be

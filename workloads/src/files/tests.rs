@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::faults::{Fault, at_every_step};
+use super::faults::{FileFault, at_every_step};
 use super::*;
 
 /// A folder of its own for a test, removed when the test is over.
@@ -49,7 +49,7 @@ fn fault_at_any_step_leaves_the_old_file_or_the_new_one() {
                     assert!(error.to_string().starts_with(&folder), "{name}, {case}: {error}");
                 }
             }
-            if fault == Fault::Crash {
+            if fault == FileFault::Crash {
                 for entry in fs::read_dir(&folder.0).expect("it is there").filter_map(Result::ok) {
                     fs::remove_file(entry.path()).expect("the disk works");
                 }
@@ -57,7 +57,7 @@ fn fault_at_any_step_leaves_the_old_file_or_the_new_one() {
             assert_eq!(folder.twins(), 0, "{name}, {case}: a twin was left behind");
         });
         let steps = if durability == Durability::Synced { 6 } else { 4 };
-        assert!(Fault::ALL.len() * steps <= count, "{name}: {count} faults");
+        assert!(FileFault::ALL.len() * steps <= count, "{name}: {count} faults");
     }
 }
 
@@ -79,11 +79,14 @@ fn fault_at_any_step_of_an_append_keeps_what_was_there() {
                 assert!(error.to_string().starts_with(&folder.0.display().to_string()), "{case}: {error}");
                 // Only who ends meanwhile, or cannot cut the file back, leaves a part.
                 let is_whole = added.is_empty() || added == NEW;
-                assert!(is_whole || (fault == Fault::Crash && NEW.starts_with(added)), "{case}: {added:?}");
+                assert!(
+                    is_whole || (fault == FileFault::Crash && NEW.starts_with(added)),
+                    "{case}: {added:?}"
+                );
             }
         }
     });
-    assert!(Fault::ALL.len() * 4 <= count, "{count} faults");
+    assert!(FileFault::ALL.len() * 4 <= count, "{count} faults");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::args::PluginArgs;
-use schedlab_core::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
-use schedlab_core::framework::points::{Action, EnqueueExtensions, EventResource, RegisteredEvent};
+use schedlab_core::framework::plugin::{Plugin, PreEnqueuePlugin, PreEnqueueResult};
+use schedlab_core::framework::points::{ActionType, EnqueueExtensions, EventResource, RegisteredEvent};
 use schedlab_core::framework::registry::Factored;
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::known_gaps::KnownGaps;
@@ -43,20 +43,24 @@ impl Plugin for ClaimGate {
 }
 
 impl PreEnqueuePlugin for ClaimGate {
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<HeldBack> {
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<PreEnqueueResult> {
         let is_missing = |claim: &&schedlab_core::class::volumes::PodClaim| {
             world.storage().find_claim(class.namespace, claim.name).is_none()
         };
         let missing = class.volumes.claims.iter().find(is_missing)?;
         let name = world.vocabulary.symbols.text(missing.name);
         let message = format!("waiting for claim {name:?} to be present");
-        Some(if missing.owner.is_none() { HeldBack::telling(&message) } else { HeldBack::silently(message) })
+        Some(if missing.owner.is_none() {
+            PreEnqueueResult::rejected_with_message(&message)
+        } else {
+            PreEnqueueResult::rejected_without_message(message)
+        })
     }
 }
 
 impl EnqueueExtensions for ClaimGate {
     fn events_to_register(&self, _: KnownGaps) -> Vec<RegisteredEvent> {
-        vec![RegisteredEvent::always(EventResource::PersistentVolumeClaim, Action::ADD)]
+        vec![RegisteredEvent::always(EventResource::PersistentVolumeClaim, ActionType::ADD)]
     }
 }
 
@@ -68,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_waits_for_its_claims_and_says_so_where_it_is_worth_it() {
+    fn pre_enqueue_rejects_pod_until_its_pvcs_exist() {
         let mut world = World::default();
         let claim =
             ClaimInput { namespace: "shop".to_owned(), name: "there".to_owned(), ..ClaimInput::default() };
@@ -80,7 +84,7 @@ mod tests {
             (
                 "one that does not",
                 vec![named("there"), named("later")],
-                Some(HeldBack::telling("waiting for claim \"later\" to be present")),
+                Some(PreEnqueueResult::rejected_with_message("waiting for claim \"later\" to be present")),
             ),
         ];
         for (name, sources, wanted) in cases {

@@ -8,7 +8,7 @@ use schedlab_cluster::runtime::record::{CallEnd, CallKind};
 use schedlab_core::queue::ProfileNumber;
 use schedlab_core::scheduler::Timed;
 
-use crate::metrics::{Series, Spread, new_histogram, table};
+use crate::metrics::{MetricSpread, MetricValues, new_histogram, table};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl AttemptEnd {
 
 /// What was timed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum DurationKind {
     /// A pod's wait in the active queue.
     QueueWait,
     /// The scheduling algorithm.
@@ -55,46 +55,55 @@ pub enum What {
 /// From so many attempts on the label says `15+`. Upstream: schedule_one.go `getAttemptsLabel`.
 pub const ATTEMPTS_MAX: u8 = 15;
 
-impl What {
+impl DurationKind {
     /// Of the scheduler's spans. Attempts that fail in their binding cycle are attempts like others.
     #[must_use]
-    pub fn of(timed: Timed) -> What {
+    pub fn of(timed: Timed) -> DurationKind {
         match timed {
-            Timed::FailedAttempt { is_error: true, profile } => What::Attempt(AttemptEnd::Error, profile),
-            Timed::FailedAttempt { is_error: false, profile } => {
-                What::Attempt(AttemptEnd::Unschedulable, profile)
+            Timed::FailedAttempt { is_error: true, profile } => {
+                DurationKind::Attempt(AttemptEnd::Error, profile)
             }
-            other => What::Span(other),
+            Timed::FailedAttempt { is_error: false, profile } => {
+                DurationKind::Attempt(AttemptEnd::Unschedulable, profile)
+            }
+            other => DurationKind::Span(other),
         }
     }
 
     /// A pod that took so many attempts.
     #[must_use]
-    pub fn sli(attempts: u32) -> What {
-        What::Sli(u8::try_from(attempts).unwrap_or(ATTEMPTS_MAX).min(ATTEMPTS_MAX))
+    pub fn sli(attempts: u32) -> DurationKind {
+        DurationKind::Sli(u8::try_from(attempts).unwrap_or(ATTEMPTS_MAX).min(ATTEMPTS_MAX))
     }
 
-    fn add_to(&self, series: &mut Series, profiles: &[String], spread: Spread) {
+    fn add_to(&self, series: &mut MetricValues, profiles: &[String], spread: MetricSpread) {
         let name =
             |profile: ProfileNumber| profiles.get(usize::from(profile.0)).map_or("", |name| name.as_str());
         match self {
-            What::QueueWait => series.spread(&table::QUEUE_WAIT, &[], spread),
-            What::Algorithm => series.spread(&table::ALGORITHM_DURATION, &[], spread),
-            What::Attempt(end, profile) => {
+            DurationKind::QueueWait => series.spread(&table::QUEUE_WAIT, &[], spread),
+            DurationKind::Algorithm => series.spread(&table::ALGORITHM_DURATION, &[], spread),
+            DurationKind::Attempt(end, profile) => {
                 series.spread(&table::ATTEMPT_DURATION, &[end.label(), name(*profile)], spread);
             }
-            What::Sli(ATTEMPTS_MAX) => series.spread(&table::SLI_DURATION, &["15+"], spread),
-            What::Sli(attempts) => series.spread(&table::SLI_DURATION, &[&attempts.to_string()], spread),
-            What::Event(event) => series.spread(&table::EVENT_HANDLING, &[event], spread),
-            What::Call(kind, end) => {
+            DurationKind::Sli(ATTEMPTS_MAX) => series.spread(&table::SLI_DURATION, &["15+"], spread),
+            DurationKind::Sli(attempts) => {
+                series.spread(&table::SLI_DURATION, &[&attempts.to_string()], spread)
+            }
+            DurationKind::Event(event) => series.spread(&table::EVENT_HANDLING, &[event], spread),
+            DurationKind::Call(kind, end) => {
                 series.spread(&table::API_CALL_DURATION, &[kind.label(), end.label()], spread);
             }
-            What::Span(timed) => add_span(series, *timed, name, spread),
+            DurationKind::Span(timed) => add_span(series, *timed, name, spread),
         }
     }
 }
 
-fn add_span<'a>(series: &mut Series, timed: Timed, name: impl Fn(ProfileNumber) -> &'a str, spread: Spread) {
+fn add_span<'a>(
+    series: &mut MetricValues,
+    timed: Timed,
+    name: impl Fn(ProfileNumber) -> &'a str,
+    spread: MetricSpread,
+) {
     match timed {
         Timed::Point { point: "Bind", status, profile } => {
             // The Bind plugin is the call.
@@ -131,21 +140,21 @@ fn add_span<'a>(series: &mut Series, timed: Timed, name: impl Fn(ProfileNumber) 
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
     slots: Vec<Slot>,
-    by_what: BTreeMap<What, usize>,
+    by_what: BTreeMap<DurationKind, usize>,
     /// The one recorded to last.
     last: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Slot {
-    what: What,
+    what: DurationKind,
     histogram: Histogram<u64>,
     /// The one that was wanted after this one, the last time.
     next: usize,
 }
 
 impl Durations {
-    pub(super) fn of(&mut self, what: &What) -> &mut Histogram<u64> {
+    pub(super) fn of(&mut self, what: &DurationKind) -> &mut Histogram<u64> {
         let guess = self.slots.get(self.last).map_or(0, |last| last.next);
         let at = match self.slots.get(guess) {
             Some(slot) if slot.what == *what => guess,
@@ -155,14 +164,14 @@ impl Durations {
         &mut self.slots[at].histogram
     }
 
-    fn find(&mut self, what: &What) -> usize {
+    fn find(&mut self, what: &DurationKind) -> usize {
         let at = self.by_what.get(what).copied().unwrap_or_else(|| self.add(what));
         self.slots[self.last].next = at;
         at
     }
 
     #[cold]
-    fn add(&mut self, what: &What) -> usize {
+    fn add(&mut self, what: &DurationKind) -> usize {
         let at = self.slots.len();
         self.slots.push(Slot { what: what.clone(), histogram: new_histogram(), next: at });
         self.by_what.insert(what.clone(), at);
@@ -171,21 +180,21 @@ impl Durations {
 
     /// Adds `count` equal durations.
     #[inline]
-    pub fn record(&mut self, what: &What, elapsed_ns: u64, count: u64) {
+    pub fn record(&mut self, what: &DurationKind, elapsed_ns: u64, count: u64) {
         self.of(what).saturating_record_n(elapsed_ns.max(1), count);
     }
 
-    pub(super) fn record_all(&mut self, what: &What, elapsed_ns: impl Iterator<Item = u64>) {
+    pub(super) fn record_all(&mut self, what: &DurationKind, elapsed_ns: impl Iterator<Item = u64>) {
         let histogram = self.of(what);
         elapsed_ns.for_each(|elapsed_ns| histogram.saturating_record(elapsed_ns.max(1)));
     }
 
     /// By metric and labels, with the profiles' names by number.
     #[must_use]
-    pub fn series(&self, profiles: &[String]) -> Series {
-        let mut series = Series::default();
+    pub fn series(&self, profiles: &[String]) -> MetricValues {
+        let mut series = MetricValues::default();
         for Slot { what, histogram, .. } in self.slots.iter().filter(|slot| !slot.histogram.is_empty()) {
-            what.add_to(&mut series, profiles, Spread::Durations(histogram.clone()));
+            what.add_to(&mut series, profiles, MetricSpread::Durations(histogram.clone()));
         }
         series
     }
@@ -203,12 +212,12 @@ mod tests {
         let second = ProfileNumber(1);
         let bind = Timed::Point { point: "Bind", status: label::SUCCESS, profile: second };
         for what in [
-            What::Attempt(AttemptEnd::Scheduled, second),
-            What::of(Timed::FailedAttempt { is_error: true, profile: ProfileNumber(0) }),
-            What::sli(1),
-            What::sli(15),
-            What::sli(400),
-            What::Span(bind),
+            DurationKind::Attempt(AttemptEnd::Scheduled, second),
+            DurationKind::of(Timed::FailedAttempt { is_error: true, profile: ProfileNumber(0) }),
+            DurationKind::sli(1),
+            DurationKind::sli(15),
+            DurationKind::sli(400),
+            DurationKind::Span(bind),
         ] {
             durations.record(&what, 1_000, 1);
         }
@@ -230,12 +239,12 @@ mod tests {
     #[test]
     fn every_duration_goes_to_its_own_histogram_in_whatever_order_they_come() {
         let whats = [
-            What::Algorithm,
-            What::QueueWait,
-            What::Event("NodeAdd".to_owned()),
-            What::Event("NodeUpdate".to_owned()),
-            What::sli(1),
-            What::sli(2),
+            DurationKind::Algorithm,
+            DurationKind::QueueWait,
+            DurationKind::Event("NodeAdd".to_owned()),
+            DurationKind::Event("NodeUpdate".to_owned()),
+            DurationKind::sli(1),
+            DurationKind::sli(2),
         ];
         let mut durations = Durations::default();
         let mut counts = [0; 6];

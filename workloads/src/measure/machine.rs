@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_time_is_what_a_processor_was_missing_for() {
+    fn wait_time_counts_runnable_time_without_a_processor() {
         struct Case {
             name: &'static str,
             /// Ran, waited, in milliseconds.

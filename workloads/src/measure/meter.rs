@@ -13,11 +13,11 @@ use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::queue::ProfileNumber;
 use schedlab_core::scheduler::{Span, Timed, label};
 
-use super::durations::{AttemptEnd, Durations, What};
+use super::durations::{AttemptEnd, DurationKind, Durations};
 use super::reading::event_name;
 use super::scope::PodScope;
 use super::windows::Burst;
-use crate::metrics::Series;
+use crate::metrics::MetricValues;
 
 /// A part's first cycles are all timed, so that short runs have numbers.
 const TIMED_CYCLES_MIN: u32 = 64;
@@ -69,7 +69,7 @@ impl Switch {
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
     /// Durations, and what was counted, by metric and labels.
-    pub series: Series,
+    pub series: MetricValues,
     /// Bindings over time.
     pub bursts: Vec<Burst>,
     /// Cycles that found a node.
@@ -99,14 +99,14 @@ struct Shared {
     /// Names of profiles, by number.
     profiles: Mutex<Vec<String>>,
     /// Recorded in this part, when numbers meant other profiles.
-    renamed: Mutex<Series>,
+    renamed: Mutex<MetricValues>,
     /// Of parts that are over.
-    past: Mutex<Series>,
+    past: Mutex<MetricValues>,
 }
 
 impl Shared {
     /// Durations of the part under way.
-    fn part(&self) -> Series {
+    fn part(&self) -> MetricValues {
         let profiles = lock(&self.profiles);
         let mut series = lock(&self.renamed).clone();
         for notes in [&self.cycles, &self.binds] {
@@ -144,7 +144,7 @@ pub struct MetersView(Arc<Shared>);
 impl MetersView {
     /// Durations.
     #[must_use]
-    pub fn read(&self) -> Series {
+    pub fn read(&self) -> MetricValues {
         let mut series = lock(&self.0.past).clone();
         series.merge(&self.0.part());
         series
@@ -190,7 +190,7 @@ impl Meters {
     #[must_use]
     pub fn take(&self) -> Readings {
         let series = self.shared.part();
-        *lock(&self.shared.renamed) = Series::default();
+        *lock(&self.shared.renamed) = MetricValues::default();
         let cycles = std::mem::take(&mut *lock(&self.shared.cycles));
         let binds = std::mem::take(&mut *lock(&self.shared.binds));
         lock(&self.shared.past).merge(&series);
@@ -219,7 +219,7 @@ struct RoundNotes {
     /// Length of a cycle and time its pod had waited.
     cycles: Vec<(u64, u64)>,
     /// Lengths of cycles that ended the attempt.
-    ended: Vec<(What, u64)>,
+    ended: Vec<(DurationKind, u64)>,
     points: Vec<(Timed, u64)>,
     events: Vec<(String, u64)>,
 }
@@ -274,18 +274,18 @@ impl CycleMeter {
         let durations = &mut shared.durations;
         if !cycles.is_empty() {
             // Looked up once a round: per cycle it costs as much as the recording itself.
-            durations.record_all(&What::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
-            durations.record_all(&What::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
+            durations.record_all(&DurationKind::Algorithm, cycles.iter().map(|&(elapsed_ns, _)| elapsed_ns));
+            durations.record_all(&DurationKind::QueueWait, cycles.iter().map(|&(_, waited_ns)| waited_ns));
             cycles.clear();
         }
         for (timed, elapsed_ns) in points.drain(..) {
-            durations.record(&What::of(timed), elapsed_ns, 1);
+            durations.record(&DurationKind::of(timed), elapsed_ns, 1);
         }
         for (what, elapsed_ns) in ended.drain(..) {
             durations.record(&what, elapsed_ns, 1);
         }
         for (name, elapsed_ns) in events.drain(..) {
-            durations.record(&What::Event(name), elapsed_ns, 1);
+            durations.record(&DurationKind::Event(name), elapsed_ns, 1);
         }
     }
 
@@ -313,7 +313,7 @@ impl CycleMeter {
         let end_ns = monotonic_ns();
         let elapsed_ns = end_ns - self.cycle_start_ns;
         self.own.cycles.push((elapsed_ns, self.cycle_start_ns.saturating_sub(pod.queued_ns)));
-        self.own.ended.extend(end.map(|end| (What::Attempt(end, pod.profile), elapsed_ns)));
+        self.own.ended.extend(end.map(|end| (DurationKind::Attempt(end, pod.profile), elapsed_ns)));
         self.take_marks(pod.profile);
         self.time_nothing();
         end_ns
@@ -461,14 +461,14 @@ enum Binding {
 }
 
 impl Binding {
-    fn what(self) -> What {
+    fn what(self) -> DurationKind {
         match self {
             Binding::Call(profile) => {
                 let point = ExtensionPoint::Bind.label();
-                What::Span(Timed::Point { point, status: label::SUCCESS, profile })
+                DurationKind::Span(Timed::Point { point, status: label::SUCCESS, profile })
             }
-            Binding::Attempt(profile) => What::Attempt(AttemptEnd::Scheduled, profile),
-            Binding::Sli { attempts } => What::sli(attempts),
+            Binding::Attempt(profile) => DurationKind::Attempt(AttemptEnd::Scheduled, profile),
+            Binding::Sli { attempts } => DurationKind::sli(attempts),
         }
     }
 }
@@ -593,7 +593,7 @@ impl BindRecorder for BindMeter {
     }
 
     fn call_ended(&mut self, kind: CallKind, end: CallEnd, elapsed_ns: u64) {
-        lock(&self.shared.binds).durations.record(&What::Call(kind, end), elapsed_ns, 1);
+        lock(&self.shared.binds).durations.record(&DurationKind::Call(kind, end), elapsed_ns, 1);
     }
 }
 

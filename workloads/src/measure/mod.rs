@@ -11,7 +11,7 @@ mod reading;
 mod scope;
 mod windows;
 
-pub use durations::{ATTEMPTS_MAX, AttemptEnd, Durations, What};
+pub use durations::{ATTEMPTS_MAX, AttemptEnd, DurationKind, Durations};
 pub use machine::{MachineReading, ThreadId, own_waited_ns};
 pub use meter::{
     BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Meters, MetersView, PLUGINS_EVERY, Readings, Switch,

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use schedlab_cluster::api::{EventKind, WatchEvent, WatchedObject};
 use schedlab_cluster::runtime::record::CallKind;
 use schedlab_cluster::runtime::{CallsView, Changer};
-use schedlab_core::queue::{Action, ClusterEvent, EventResource};
+use schedlab_core::queue::{ActionType, ClusterEvent, EventResource};
 use schedlab_core::scheduler::{Doubling, Scheduler};
 
 use super::durations::AttemptEnd;
 use super::meter::MetersView;
-use crate::metrics::{Series, Spread, table};
+use crate::metrics::{MetricSpread, MetricValues, table};
 
 /// A cycle that waits for an extender may take longer than anybody who reads along.
 const READ_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ impl Live {
 
     /// Reads everything; `None` when the scheduler has ended.
     #[must_use]
-    pub fn read(&self) -> Option<Series> {
+    pub fn read(&self) -> Option<MetricValues> {
         let mut series = self.counts()?;
         series.merge(&self.meters.read());
         Some(series)
@@ -42,14 +42,14 @@ impl Live {
     /// Reads what is counted since the scheduler began, and how things stand; `None` when it has
     /// ended, or is inside a cycle that takes longer than a reader waits.
     #[must_use]
-    pub fn counts(&self) -> Option<Series> {
+    pub fn counts(&self) -> Option<MetricValues> {
         let asked = Instant::now();
         self.counts_while(&|| asked.elapsed() < READ_WAIT_MAX)
     }
 
     /// The same, and `None` as well when the scheduler does not answer while it is waited for.
     #[must_use]
-    pub fn counts_while(&self, waits: &dyn Fn() -> bool) -> Option<Series> {
+    pub fn counts_while(&self, waits: &dyn Fn() -> bool) -> Option<MetricValues> {
         let mut series = self.changer.change_while(waits, |scheduler, _| counts_of(scheduler))?;
         for (kind, end, count) in self.calls.totals() {
             series.count(&table::API_CALLS, &[kind.label(), end.label()], count);
@@ -59,8 +59,8 @@ impl Live {
 }
 
 /// What a scheduler counts of itself.
-fn counts_of(scheduler: &Scheduler) -> Series {
-    let mut series = Series::default();
+fn counts_of(scheduler: &Scheduler) -> MetricValues {
+    let mut series = MetricValues::default();
     for (profile, counts) in scheduler.attempts_by_profile() {
         for (end, count) in [
             (AttemptEnd::Scheduled, counts.scheduled),
@@ -94,7 +94,7 @@ fn counts_of(scheduler: &Scheduler) -> Series {
 const POD: &str = "pod";
 
 /// How things stand.
-fn add_levels(series: &mut Series, scheduler: &Scheduler) {
+fn add_levels(series: &mut MetricValues, scheduler: &Scheduler) {
     let pods = scheduler.counts();
     for (queue, count) in [
         ("active", pods.queued),
@@ -122,9 +122,9 @@ fn add_levels(series: &mut Series, scheduler: &Scheduler) {
     series.level(&table::PENDING_API_CALLS, &[CallKind::PodStatusPatch.label()], pending.status_patches);
 }
 
-fn bucketed<const N: usize>(values: &Doubling<N>) -> Spread {
+fn bucketed<const N: usize>(values: &Doubling<N>) -> MetricSpread {
     let counts = values.counts.iter().copied().chain([values.beyond]).collect();
-    Spread::Bucketed { counts, sum: values.sum }
+    MetricSpread::Bucketed { counts, sum: values.sum }
 }
 
 /// Upstream's name of an event, as `UnscheduledPodAdd`. Upstream: eventhandlers.go.
@@ -133,15 +133,15 @@ fn bucketed<const N: usize>(values: &Doubling<N>) -> Spread {
 /// does not say what it was before; nearly all of these are bindings that the API confirms.
 pub(super) fn event_name(event: &WatchEvent) -> String {
     let action = match event.kind {
-        EventKind::Added => Action::ADD,
-        EventKind::Modified => Action::UPDATE,
-        EventKind::Deleted => Action::DELETE,
+        EventKind::Added => ActionType::ADD,
+        EventKind::Modified => ActionType::UPDATE,
+        EventKind::Deleted => ActionType::DELETE,
     };
     let named = |resource, action| ClusterEvent { resource, action }.label();
     match &event.object {
         WatchedObject::Pod(row) if row.node.is_none() => named(EventResource::UnscheduledPod, action),
-        WatchedObject::Pod(_) if action == Action::DELETE => named(EventResource::AssignedPod, action),
-        WatchedObject::Pod(_) => named(EventResource::AssignedPod, Action::ADD),
+        WatchedObject::Pod(_) if action == ActionType::DELETE => named(EventResource::AssignedPod, action),
+        WatchedObject::Pod(_) => named(EventResource::AssignedPod, ActionType::ADD),
         WatchedObject::Node(_) => named(EventResource::Node, action),
         WatchedObject::PodEvent(_) => format!("events.k8s.io/Event{}", action.label()),
         WatchedObject::Other(object) => {

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::series::{Key, MetricSeries, Series, Value};
+use super::series::{Key, MetricSeries, MetricValues, Value};
 use super::table::{ALGORITHM_DURATION, SLI_DURATION};
 use crate::schema::{DEFAULT_METRICS, MetricsCollectorConfig};
 
@@ -19,7 +19,7 @@ type Labels = BTreeMap<String, String>;
 
 /// What a test case collects of the series of a run.
 #[must_use]
-pub fn collected(series: &Series, config: Option<&MetricsCollectorConfig>) -> Vec<MetricSeries> {
+pub fn collected(series: &MetricValues, config: Option<&MetricsCollectorConfig>) -> Vec<MetricSeries> {
     let mut all = Vec::new();
     match config {
         Some(config) => {
@@ -58,7 +58,7 @@ fn combinations<'a>(labels: impl DoubleEndedIterator<Item = (&'a str, &'a Vec<St
 
 /// The combinations of these labels that a metric's series have: upstream's default lists name every
 /// value that there is.
-fn seen(series: &Series, name: &str, labels: &[&str]) -> BTreeSet<Labels> {
+fn seen(series: &MetricValues, name: &str, labels: &[&str]) -> BTreeSet<Labels> {
     let of_key = |key: &Key| {
         let labels = key.labels().filter(|(label, _)| labels.contains(label));
         labels.map(|(label, value)| (label.to_owned(), value.to_owned())).collect()
@@ -67,7 +67,7 @@ fn seen(series: &Series, name: &str, labels: &[&str]) -> BTreeSet<Labels> {
 }
 
 /// All series of a metric that have these labels, as one; `None` when there are none, or no values.
-fn added_up(series: &Series, name: &str, labels: Labels) -> Option<MetricSeries> {
+fn added_up(series: &MetricValues, name: &str, labels: Labels) -> Option<MetricSeries> {
     let has_labels = |key: &Key| labels.iter().all(|(label, value)| key.value(label) == Some(value));
     let mut sum: Option<(Key, Value)> = None;
     for (key, value) in series.of(name).filter(|(key, _)| has_labels(key)) {
@@ -88,14 +88,14 @@ fn added_up(series: &Series, name: &str, labels: Labels) -> Option<MetricSeries>
 #[cfg(test)]
 mod tests {
     use super::super::series::MetricValue;
-    use super::super::spread::Spread;
+    use super::super::spread::MetricSpread;
     use super::super::table::{ATTEMPT_DURATION, INCOMING_PODS, POINT_DURATION};
     use super::*;
     use crate::schema::LabelValues;
 
-    fn series() -> Series {
-        let mut series = Series::default();
-        let durations = |us: u64, count| Spread::of_durations([(us * 1000, count)]);
+    fn series() -> MetricValues {
+        let mut series = MetricValues::default();
+        let durations = |us: u64, count| MetricSpread::of_durations([(us * 1000, count)]);
         for (result, profile, us, count) in
             [("scheduled", "a", 100, 3), ("scheduled", "b", 300, 1), ("unschedulable", "a", 50, 2)]
         {

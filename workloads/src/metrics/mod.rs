@@ -14,7 +14,7 @@ pub mod table;
 mod upstream;
 
 pub use collect::collected;
-pub use series::{Key, MetricSeries, MetricValue, Series, Value};
-pub use spread::{Spread, Summary, new_histogram};
+pub use series::{Key, MetricSeries, MetricValue, MetricValues, Value};
+pub use spread::{HistogramSummary, MetricSpread, new_histogram};
 pub use table::{Buckets, Covers, Kind, Metric, Stability, TABLE};
-pub use upstream::{LEFT_OUT, LeftOut};
+pub use upstream::{LEFT_OUT, UnmeasuredMetric};

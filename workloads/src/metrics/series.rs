@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::spread::{Spread, Summary};
+use super::spread::{HistogramSummary, MetricSpread};
 use super::table::{Kind, Metric};
 
 /// A metric and the values of its labels, in the order of the table.
@@ -72,14 +72,14 @@ pub enum Value {
     /// Of a gauge.
     Level(u64),
     /// Of a histogram.
-    Spread(Spread),
+    Spread(MetricSpread),
 }
 
 /// Series by metric and labels.
 #[derive(Clone, Debug, Default)]
-pub struct Series(BTreeMap<Key, Value>);
+pub struct MetricValues(BTreeMap<Key, Value>);
 
-impl Series {
+impl MetricValues {
     /// Adds to a counter.
     pub fn count(&mut self, metric: &'static Metric, values: &[&str], count: u64) {
         self.add(Key::new(metric, values), &Value::Count(count));
@@ -92,7 +92,7 @@ impl Series {
     }
 
     /// Adds to a histogram.
-    pub fn spread(&mut self, metric: &'static Metric, values: &[&str], spread: Spread) {
+    pub fn spread(&mut self, metric: &'static Metric, values: &[&str], spread: MetricSpread) {
         self.add(Key::new(metric, values), &Value::Spread(spread));
     }
 
@@ -118,7 +118,7 @@ impl Series {
     }
 
     /// Adds what another scheduler, or another run, counted and measured.
-    pub fn merge(&mut self, other: &Series) {
+    pub fn merge(&mut self, other: &MetricValues) {
         for (key, value) in &other.0 {
             self.add(key.clone(), value);
         }
@@ -126,7 +126,7 @@ impl Series {
 
     /// The same when its scheduler has ended: nothing waits any more.
     #[must_use]
-    pub fn ended(mut self) -> Series {
+    pub fn ended(mut self) -> MetricValues {
         for value in self.0.values_mut() {
             if let Value::Level(level) = value {
                 *level = 0;
@@ -137,29 +137,29 @@ impl Series {
 
     /// Only spreads of durations: what is pooled over runs.
     #[must_use]
-    pub fn durations_only(&self) -> Series {
-        let is_duration = |value: &Value| matches!(value, Value::Spread(Spread::Durations(_)));
+    pub fn durations_only(&self) -> MetricValues {
+        let is_duration = |value: &Value| matches!(value, Value::Spread(MetricSpread::Durations(_)));
         let durations = self.0.iter().filter(|(_, value)| is_duration(value));
-        Series(durations.map(|(key, value)| (key.clone(), value.clone())).collect())
+        MetricValues(durations.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
     /// Everything else: what is told of one run.
     #[must_use]
-    pub fn counts_only(&self) -> Series {
-        let is_duration = |value: &Value| matches!(value, Value::Spread(Spread::Durations(_)));
+    pub fn counts_only(&self) -> MetricValues {
+        let is_duration = |value: &Value| matches!(value, Value::Spread(MetricSpread::Durations(_)));
         let counts = self.0.iter().filter(|(_, value)| !is_duration(value));
-        Series(counts.map(|(key, value)| (key.clone(), value.clone())).collect())
+        MetricValues(counts.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
     /// What was counted since an earlier reading of the same scheduler; gauges stay.
     #[must_use]
-    pub fn since(mut self, earlier: &Series) -> Series {
+    pub fn since(mut self, earlier: &MetricValues) -> MetricValues {
         for (key, value) in &mut self.0 {
             match (value, earlier.0.get(key)) {
                 (Value::Count(now), Some(Value::Count(then))) => *now -= then,
                 (
-                    Value::Spread(Spread::Bucketed { counts, sum }),
-                    Some(Value::Spread(Spread::Bucketed { counts: then, sum: sum_then })),
+                    Value::Spread(MetricSpread::Bucketed { counts, sum }),
+                    Some(Value::Spread(MetricSpread::Bucketed { counts: then, sum: sum_then })),
                 ) => {
                     counts.iter_mut().zip(then).for_each(|(now, then)| *now -= then);
                     *sum -= sum_then;
@@ -220,7 +220,7 @@ pub enum MetricValue {
     /// Of a gauge: at the end of the measured part.
     Gauge(u64),
     /// Of a histogram.
-    Histogram(Summary),
+    Histogram(HistogramSummary),
 }
 
 impl MetricValue {
@@ -242,22 +242,26 @@ mod tests {
     use super::super::table::{PENDING_PODS, POD_ATTEMPTS, SCHEDULE_ATTEMPTS, SLI_DURATION};
     use super::*;
 
-    fn sample(scheduled: u64) -> Series {
-        let mut series = Series::default();
+    fn sample(scheduled: u64) -> MetricValues {
+        let mut series = MetricValues::default();
         series.count(&SCHEDULE_ATTEMPTS, &["scheduled", "one"], scheduled);
         series.level(&PENDING_PODS, &["active"], scheduled);
-        series.spread(&SLI_DURATION, &["1"], Spread::of_durations([(1_000_000, scheduled)]));
-        series.spread(&POD_ATTEMPTS, &[], Spread::Bucketed { counts: vec![scheduled; 6], sum: scheduled });
+        series.spread(&SLI_DURATION, &["1"], MetricSpread::of_durations([(1_000_000, scheduled)]));
+        series.spread(
+            &POD_ATTEMPTS,
+            &[],
+            MetricSpread::Bucketed { counts: vec![scheduled; 6], sum: scheduled },
+        );
         series
     }
 
-    fn told(series: &Series, name: &str) -> MetricValue {
+    fn told(series: &MetricValues, name: &str) -> MetricValue {
         let results = series.results();
         results.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("{name} in {results:?}")).value
     }
 
     #[test]
-    fn counts_and_spreads_of_schedulers_add_up_and_gauges_do_not() {
+    fn counters_and_histograms_are_merged_and_gauges_are_not() {
         let mut all = sample(3).ended();
         assert_eq!(told(&all, PENDING_PODS.name), MetricValue::Gauge(0), "nothing waits any more");
         all.merge(&sample(4));
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_what_was_counted_in_it() {
+    fn metrics_since_give_the_difference_of_counters() {
         let part = sample(10).since(&sample(4));
         assert_eq!(told(&part, SCHEDULE_ATTEMPTS.name), MetricValue::Counter(6));
         assert_eq!(told(&part, PENDING_PODS.name), MetricValue::Gauge(10));

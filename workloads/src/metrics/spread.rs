@@ -7,7 +7,7 @@ use super::table::Buckets;
 
 /// Many values of one thing.
 #[derive(Clone, Debug)]
-pub enum Spread {
+pub enum MetricSpread {
     /// Nanoseconds.
     Durations(Histogram<u64>),
     /// Values in upstream's buckets, counted exactly.
@@ -21,7 +21,7 @@ pub enum Spread {
 
 /// What is told of a spread, in the unit that the metric's name says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct HistogramSummary {
     /// How many values.
     pub count: u64,
     /// Of all values.
@@ -45,23 +45,23 @@ pub fn new_histogram() -> Histogram<u64> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts and times of a run are far below 2^53")]
-impl Spread {
+impl MetricSpread {
     /// Durations in nanoseconds, each with how often it came up.
     #[must_use]
-    pub fn of_durations(durations: impl IntoIterator<Item = (u64, u64)>) -> Spread {
+    pub fn of_durations(durations: impl IntoIterator<Item = (u64, u64)>) -> MetricSpread {
         let mut histogram = new_histogram();
         for (elapsed_ns, count) in durations {
             histogram.saturating_record_n(elapsed_ns.max(1), count);
         }
-        Spread::Durations(histogram)
+        MetricSpread::Durations(histogram)
     }
 
     /// How many values.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
-            Spread::Durations(histogram) => histogram.len(),
-            Spread::Bucketed { counts, .. } => counts.iter().sum(),
+            MetricSpread::Durations(histogram) => histogram.len(),
+            MetricSpread::Bucketed { counts, .. } => counts.iter().sum(),
         }
     }
 
@@ -69,18 +69,21 @@ impl Spread {
     #[must_use]
     pub fn sum(&self) -> f64 {
         match self {
-            Spread::Durations(histogram) => histogram.mean() * histogram.len() as f64 / 1e9,
-            Spread::Bucketed { sum, .. } => *sum as f64,
+            MetricSpread::Durations(histogram) => histogram.mean() * histogram.len() as f64 / 1e9,
+            MetricSpread::Bucketed { sum, .. } => *sum as f64,
         }
     }
 
     /// Adds values of the same thing.
-    pub fn merge(&mut self, other: &Spread) {
+    pub fn merge(&mut self, other: &MetricSpread) {
         match (self, other) {
-            (Spread::Durations(all), Spread::Durations(more)) => {
+            (MetricSpread::Durations(all), MetricSpread::Durations(more)) => {
                 all.add(more).expect("all histograms have the same bounds");
             }
-            (Spread::Bucketed { counts, sum }, Spread::Bucketed { counts: more, sum: more_sum }) => {
+            (
+                MetricSpread::Bucketed { counts, sum },
+                MetricSpread::Bucketed { counts: more, sum: more_sum },
+            ) => {
                 counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
                 *sum += more_sum;
             }
@@ -93,7 +96,7 @@ impl Spread {
     pub fn cumulative(&self, buckets: Buckets) -> Vec<u64> {
         let bounds = buckets.bounds();
         match self {
-            Spread::Durations(histogram) => {
+            MetricSpread::Durations(histogram) => {
                 let mut counts = vec![0; bounds.len()];
                 for step in histogram.iter_recorded() {
                     let value_s = step.value_iterated_to() as f64 / 1e9;
@@ -103,7 +106,7 @@ impl Spread {
                 }
                 counts
             }
-            Spread::Bucketed { counts, .. } => {
+            MetricSpread::Bucketed { counts, .. } => {
                 let up_to = |below: &mut u64, count: &u64| {
                     *below += count;
                     Some(*below)
@@ -118,19 +121,27 @@ impl Spread {
     /// Differs: upstream interpolates percentiles between buckets, the first of which ends at 0.01 to
     /// 10 ms. Durations are read from the fine histogram, so that they resolve microseconds.
     #[must_use]
-    pub fn summary(&self, buckets: Buckets) -> Option<Summary> {
+    pub fn summary(&self, buckets: Buckets) -> Option<HistogramSummary> {
         let (count, sum) = (self.count(), self.sum());
         if count == 0 {
             return None;
         }
         let at = |percent: f64| match self {
-            Spread::Durations(histogram) => histogram.value_at_percentile(percent) as f64 / 1e9,
-            Spread::Bucketed { .. } => {
+            MetricSpread::Durations(histogram) => histogram.value_at_percentile(percent) as f64 / 1e9,
+            MetricSpread::Bucketed { .. } => {
                 interpolated(&self.cumulative(buckets), buckets, count, percent / 100.0)
             }
         };
         let mean = sum / count as f64;
-        Some(Summary { count, sum, mean, p50: at(50.0), p90: at(90.0), p95: at(95.0), p99: at(99.0) })
+        Some(HistogramSummary {
+            count,
+            sum,
+            mean,
+            p50: at(50.0),
+            p90: at(90.0),
+            p95: at(95.0),
+            p99: at(99.0),
+        })
     }
 }
 
@@ -164,7 +175,7 @@ mod tests {
 
     #[test]
     fn durations_fall_into_upstreams_buckets_and_keep_their_microseconds() {
-        let spread = Spread::of_durations([(50_000, 4), (1_000_000, 3), (5_000_000_000, 1)]);
+        let spread = MetricSpread::of_durations([(50_000, 4), (1_000_000, 3), (5_000_000_000, 1)]);
         let buckets = buckets(ALGORITHM_DURATION.kind);
         let cumulative = spread.cumulative(buckets);
         assert_eq!((cumulative[0], cumulative[1], cumulative[14]), (7, 7, 8), "1 ms is within 1 ms");
@@ -176,14 +187,14 @@ mod tests {
 
     #[test]
     fn percentiles_of_counts_are_interpolated_as_prometheus_does() {
-        let spread = Spread::Bucketed { counts: vec![2, 2, 4, 0, 0, 0, 0, 0], sum: 20 };
+        let spread = MetricSpread::Bucketed { counts: vec![2, 2, 4, 0, 0, 0, 0, 0], sum: 20 };
         let buckets = buckets(PREEMPTION_VICTIMS.kind);
         assert_eq!(spread.cumulative(buckets), [2, 4, 8, 8, 8, 8, 8]);
         let summary = spread.summary(buckets).expect("values");
         assert_eq!((summary.count, summary.mean, summary.p50), (8, 2.5, 2.0));
         assert!((summary.p90 - 3.6).abs() < 1e-9, "{summary:?}");
-        let beyond = Spread::Bucketed { counts: vec![0, 0, 0, 0, 0, 0, 0, 3], sum: 300 };
+        let beyond = MetricSpread::Bucketed { counts: vec![0, 0, 0, 0, 0, 0, 0, 3], sum: 300 };
         assert_eq!(beyond.summary(buckets).expect("values").p50, 64.0, "the last bound");
-        assert_eq!(Spread::Bucketed { counts: vec![0; 8], sum: 0 }.summary(buckets), None);
+        assert_eq!(MetricSpread::Bucketed { counts: vec![0; 8], sum: 0 }.summary(buckets), None);
     }
 }

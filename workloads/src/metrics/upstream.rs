@@ -2,7 +2,7 @@
 
 /// A metric of upstream that is not measured.
 #[derive(Debug)]
-pub struct LeftOut {
+pub struct UnmeasuredMetric {
     /// Its name.
     pub name: &'static str,
     /// Why.
@@ -18,12 +18,12 @@ const PLACEMENTS: &str = "topology-aware placement of pod groups is not built";
 const NEVER_COUNTED: &str = "upstream registers it and never counts";
 const OTHER_ENDPOINT: &str = "a series per pod, served at /metrics/resources and not by the scheduling loop";
 
-const fn left_out(name: &'static str, reason: &'static str) -> LeftOut {
-    LeftOut { name, reason }
+const fn left_out(name: &'static str, reason: &'static str) -> UnmeasuredMetric {
+    UnmeasuredMetric { name, reason }
 }
 
 /// Everything that is left out, by name.
-pub static LEFT_OUT: [LeftOut; 26] = [
+pub static LEFT_OUT: [UnmeasuredMetric; 26] = [
     left_out("dynamic_resource_allocation_resourceclaim_creates_total", DRA),
     left_out("kube_pod_resource_limit", OTHER_ENDPOINT),
     left_out("kube_pod_resource_request", OTHER_ENDPOINT),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_of_our_own_say_so_in_their_name() {
+    fn own_metrics_have_their_own_prefix() {
         for metric in TABLE {
             let is_own = metric.name.starts_with("schedlab_");
             assert_eq!(is_own, metric.stability == Stability::Own, "{}", metric.name);

@@ -17,12 +17,12 @@ pub struct Barrier {
     /// Labels a pod must have to be counted; all pods if empty.
     pub label_selector: BTreeMap<String, String>,
     /// How far the pods must be.
-    pub stage: Stage,
+    pub stage: StageRequirement,
 }
 
 /// How far pods must be for a barrier to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum StageRequirement {
     /// They have a node.
     Scheduled,
     /// They have a node, or a condition PodScheduled: the scheduler has tried them.
@@ -32,8 +32,8 @@ pub enum Stage {
 pub(super) fn parse(file: &str, node: &Node) -> Result<Barrier, SchemaError> {
     let fields = Fields::read(file, "op barrier", node, FIELDS)?;
     let stage = match fields.string("stageRequirement")?.as_deref() {
-        None | Some("" | "Scheduled") => Stage::Scheduled,
-        Some("Attempted") => Stage::Attempted,
+        None | Some("" | "Scheduled") => StageRequirement::Scheduled,
+        Some("Attempted") => StageRequirement::Attempted,
         Some(other) => {
             return Err(fields.bad_value("stageRequirement", other, "write Scheduled or Attempted"));
         }

@@ -78,7 +78,7 @@ pub struct CreatePods {
     /// When the op is done.
     pub completion: Completion,
     /// The volume and claim every pod gets.
-    pub volumes: Option<PodVolumes>,
+    pub volumes: Option<PodVolumeTemplates>,
     /// How many pods in a row share the label `signature`, at least 1. Only pods from a template
     /// get the label: `signature-label-<index / batch size>`.
     pub signature_batch_size: u32,
@@ -100,7 +100,7 @@ pub enum Completion {
 
 /// The PersistentVolume and the claim that every pod gets; both are read as they are.
 #[derive(Clone, Debug)]
-pub struct PodVolumes {
+pub struct PodVolumeTemplates {
     /// The volume; named `<namespace>-vol-<index>`.
     pub volume: Arc<ObjectTemplate>,
     /// The claim; named `pvc-<index>` and bound to its volume from the start.
@@ -166,7 +166,7 @@ impl CreatePodsOp {
             None => None,
         };
         let volumes = match &self.volume_paths {
-            Some((volume, claim)) => Some(PodVolumes {
+            Some((volume, claim)) => Some(PodVolumeTemplates {
                 volume: resolver.plain_object(volume)?,
                 claim: resolver.plain_object(claim)?,
             }),

@@ -26,7 +26,7 @@ mod resource_claims;
 mod sleep;
 mod update_any;
 
-pub use barrier::{Barrier, Stage};
+pub use barrier::{Barrier, StageRequirement};
 pub use churn::{Churn, ChurnMode, ChurnOp};
 pub use collecting_metrics::StartCollectingMetrics;
 pub use collecting_profile::StartCollectingProfile;
@@ -36,7 +36,7 @@ pub use create_namespaces::{CreateNamespaces, CreateNamespacesOp};
 pub use create_nodes::{CreateNodes, CreateNodesOp, NodeStrategy};
 pub use create_pod_groups::{CreatePodGroups, CreatePodGroupsOp};
 pub use create_pod_sets::CreatePodSetsOp;
-pub use create_pods::{Completion, CreatePods, CreatePodsOp, PodVolumes};
+pub use create_pods::{Completion, CreatePods, CreatePodsOp, PodVolumeTemplates};
 pub use delete_pods::{DeletePods, DeletePodsWaiting};
 pub use opcode::Opcode;
 pub use resource_claims::{AllocResourceClaims, CreateResourceClaims, CreateResourceClaimsOp};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::labels::LabelFilter;
-use crate::ops::{Completion, ResolvedOp, Stage};
+use crate::ops::{Completion, ResolvedOp, StageRequirement};
 use crate::source::EmbeddedSource;
 
 const POD: &str = "kind: Pod\nmetadata: {name: 'p-{{.Index}}'}\n";
@@ -284,7 +284,7 @@ fn names_and_labels_select() {
 }
 
 #[test]
-fn what_cannot_run_yet_says_which_op_and_why() {
+fn unsupported_op_is_named_with_the_reason() {
     let cases = [
         ("plain pods", "{opcode: createPods, count: 1}", Ok(())),
         ("a barrier", "{opcode: barrier}", Ok(())),
@@ -326,8 +326,8 @@ fn what_cannot_run_yet_says_which_op_and_why() {
 }
 
 #[test]
-fn a_barrier_waits_for_scheduled_pods_unless_told_otherwise() {
+fn barrier_waits_for_scheduled_pods_by_default() {
     let [workload] = resolve(with_op("{opcode: barrier}", "{}")).unwrap().try_into().unwrap();
     let ResolvedOp::Barrier(barrier) = &workload.ops[0] else { panic!("barrier") };
-    assert_eq!((barrier.stage, barrier.namespaces.len()), (Stage::Scheduled, 0));
+    assert_eq!((barrier.stage, barrier.namespaces.len()), (StageRequirement::Scheduled, 0));
 }

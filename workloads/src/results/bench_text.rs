@@ -23,7 +23,7 @@
 use std::fmt::Write as _;
 
 use super::data_items::{DataItem, METRIC_LABEL, NAME_LABEL, workload_items};
-use super::{RunResult, RunTotal, Status, Throughput, WorkloadResult};
+use super::{RunResult, RunStatus, RunTotal, Throughput, WorkloadResult};
 
 /// The run as Go benchmark text.
 pub fn bench_text(run: &RunResult) -> String {
@@ -35,7 +35,7 @@ pub fn bench_text(run: &RunResult) -> String {
         text.push_str("partial: true\n");
     }
     let mut suite: Option<&str> = None;
-    let mut status = Status::Completed;
+    let mut status = RunStatus::Completed;
     for workload in &run.workloads {
         if suite != Some(&workload.suite) {
             push(&mut text, format_args!("pkg: schedlab/{}\n", workload.suite));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcome_says_whether_there_is_a_verdict() {
+    fn change_serialises_with_its_outcome() {
         let none = Change::NotComparable { why: "no earlier run".to_owned() };
         let text =
             serde_json::to_string(&Changes { last: none.clone(), baseline: None }).expect("plain data");

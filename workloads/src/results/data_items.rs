@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::file_name::file_name;
-use super::{RunResult, Status, WorkloadResult};
-use crate::metrics::{MetricSeries, MetricValue, Summary};
+use super::{RunResult, RunStatus, WorkloadResult};
+use crate::metrics::{HistogramSummary, MetricSeries, MetricValue};
 
 pub(super) const METRIC_LABEL: &str = "Metric";
 pub(super) const NAME_LABEL: &str = "Name";
@@ -139,7 +139,7 @@ fn metric_item(workload: &WorkloadResult, series: &MetricSeries) -> DataItem {
         MetricValue::Histogram(summary) => {
             // Upstream calls every histogram milliseconds, also one of counts.
             let (unit, scale) = if series.name.ends_with("_seconds") { ("ms", 1000.0) } else { (COUNT, 1.0) };
-            let Summary { mean, p50, p90, p95, p99, .. } = summary;
+            let HistogramSummary { mean, p50, p90, p95, p99, .. } = summary;
             let data =
                 [("Average", mean), ("Perc50", p50), ("Perc90", p90), ("Perc95", p95), ("Perc99", p99)];
             (unit, data.map(|(bucket, value)| (bucket, value * scale)).to_vec())
@@ -174,7 +174,7 @@ fn upstream_name(workload: &WorkloadResult) -> String {
         name.push('/');
         name.push_str(collector);
     }
-    if workload.status != Status::Completed {
+    if workload.status != RunStatus::Completed {
         name.push_str(&format!(" ({})", workload.status.label()));
     }
     name
@@ -182,10 +182,10 @@ fn upstream_name(workload: &WorkloadResult) -> String {
 
 /// The name of an item without how its workload ended, and that.
 #[must_use]
-pub fn split_status(name: &str) -> (&str, Status) {
+pub fn split_status(name: &str) -> (&str, RunStatus) {
     let split = || {
         let (front, label) = name.strip_suffix(')')?.rsplit_once(" (")?;
-        Some((front, Status::of_label(label)?))
+        Some((front, RunStatus::of_label(label)?))
     };
-    split().unwrap_or((name, Status::Completed))
+    split().unwrap_or((name, RunStatus::Completed))
 }

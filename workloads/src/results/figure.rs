@@ -134,18 +134,18 @@ impl FigureMetric {
 
     /// How a variant is compared with the base.
     #[must_use]
-    pub fn comparison(self) -> Comparison {
+    pub fn comparison(self) -> FigureComparison {
         match self {
             FigureMetric::Iterations
             | FigureMetric::KepIterations
             | FigureMetric::BindingCalls
             | FigureMetric::Events
-            | FigureMetric::Repeated => Comparison::None,
-            FigureMetric::Throughput | FigureMetric::EndToEnd => Comparison::Ratio,
+            | FigureMetric::Repeated => FigureComparison::None,
+            FigureMetric::Throughput | FigureMetric::EndToEnd => FigureComparison::Ratio,
             FigureMetric::Evaluated
             | FigureMetric::CycleMedian
             | FigureMetric::PatchCalls
-            | FigureMetric::Patches => Comparison::Extra,
+            | FigureMetric::Patches => FigureComparison::Extra,
         }
     }
 
@@ -158,7 +158,7 @@ impl FigureMetric {
 
 /// What is said of a variant beside the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum FigureComparison {
     /// Nothing.
     None,
     /// How much more.

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::Stage;
-use crate::metrics::{Series, Spread, Value, new_histogram};
+use crate::metrics::{MetricSpread, MetricValues, Value, new_histogram};
 
 /// Percentiles of one stage, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,10 +60,10 @@ impl LatencySummary {
 }
 
 /// The latencies of a run by stage: every series of a stage's metric, added up.
-pub fn by_stage(series: &Series) -> BTreeMap<Stage, LatencySummary> {
+pub fn by_stage(series: &MetricValues) -> BTreeMap<Stage, LatencySummary> {
     let mut stages: BTreeMap<Stage, Histogram<u64>> = BTreeMap::new();
     for (key, value) in series.iter() {
-        let Value::Spread(Spread::Durations(histogram)) = value else { continue };
+        let Value::Spread(MetricSpread::Durations(histogram)) = value else { continue };
         let Some(stage) = Stage::of_metric(key.metric.name, |label| key.value(label)) else { continue };
         let all = stages.entry(stage).or_insert_with(new_histogram);
         all.add(histogram).expect("all histograms have the same bounds");

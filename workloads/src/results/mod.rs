@@ -35,11 +35,11 @@ pub use data_items::{
     DATASET_COVERAGE, DATASET_PARTIAL, DATASET_REVISION, DataItem, DataItems, data_items,
     data_items_file_name, split_status, workload_items,
 };
-pub use figure::{Comparison, Figure, FigureMetric, FigureRow, FigureValue};
+pub use figure::{Figure, FigureComparison, FigureMetric, FigureRow, FigureValue};
 pub use file_name::{FILE_NAME_BYTES_MAX, FileNames, file_name, is_file_name};
 pub use latency::{Bucket, LatencySummary, by_stage as latencies_by_stage};
 pub use model::{
-    Attempts, Content, ExtenderCalls, Machine, Memory, Pods, RunResult, SCHEMA, Skipped, Status,
+    Attempts, Content, ExtenderCalls, Machine, Memory, Pods, RunResult, RunStatus, SCHEMA, Skipped,
     WorkloadResult,
 };
 pub use normalised::{Normalised, REFERENCE_RATE};

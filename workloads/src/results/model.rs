@@ -98,7 +98,7 @@ pub struct Skipped {
 /// How a workload ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum RunStatus {
     /// Every op ran to its end.
     Completed,
     /// Interrupted; the numbers cover what ran.
@@ -109,22 +109,22 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl RunStatus {
     /// As it is written in files.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Status::Completed => "completed",
-            Status::Partial => "partial",
-            Status::Stuck => "stuck",
-            Status::Failed => "failed",
+            RunStatus::Completed => "completed",
+            RunStatus::Partial => "partial",
+            RunStatus::Stuck => "stuck",
+            RunStatus::Failed => "failed",
         }
     }
 
     /// Of a label; `None` for what is none.
     #[must_use]
-    pub fn of_label(label: &str) -> Option<Status> {
-        let all = [Status::Completed, Status::Partial, Status::Stuck, Status::Failed];
+    pub fn of_label(label: &str) -> Option<RunStatus> {
+        let all = [RunStatus::Completed, RunStatus::Partial, RunStatus::Stuck, RunStatus::Failed];
         all.into_iter().find(|status| status.label() == label)
     }
 }
@@ -148,7 +148,7 @@ pub struct WorkloadResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates_without_effect: Vec<String>,
     /// How it ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// The diagnosis, unless it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

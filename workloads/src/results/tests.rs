@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::write::to_json;
 use super::*;
-use crate::metrics::{MetricSeries, MetricValue, Summary};
+use crate::metrics::{HistogramSummary, MetricSeries, MetricValue};
 
 /// A workload with round numbers, so that a golden file can be checked by eye.
 pub(super) fn workload(name: &str) -> WorkloadResult {
@@ -22,7 +22,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         labels: vec!["performance".to_owned(), "short".to_owned()],
         feature_gates: BTreeMap::from([("SchedulerAsyncAPICalls".to_owned(), true)]),
         gates_without_effect: Vec::new(),
-        status: Status::Completed,
+        status: RunStatus::Completed,
         message: None,
         nodes: 500,
         pods: Pods { created: 420, scheduled: 400, unschedulable: 20 },
@@ -96,7 +96,7 @@ fn collected(name: &str, (label, value): (&str, &str), p50_us: f64) -> MetricSer
     let p50 = p50_us / 1e6;
     let mean = p50 * 1.25;
     let (p90, p95, p99) = (p50 * 2.0, p50 * 3.0, p50 * 4.0);
-    let summary = Summary { count: 400, sum: mean * 400.0, mean, p50, p90, p95, p99 };
+    let summary = HistogramSummary { count: 400, sum: mean * 400.0, mean, p50, p90, p95, p99 };
     MetricSeries {
         name: name.to_owned(),
         labels: BTreeMap::from([(label.to_owned(), value.to_owned())]),
@@ -126,7 +126,7 @@ fn run() -> RunResult {
     let mut stuck = workload("PodAffinity/500Nodes with spaces");
     stuck.suite = "affinity".to_owned();
     stuck.collector = None;
-    stuck.status = Status::Stuck;
+    stuck.status = RunStatus::Stuck;
     stuck.message = Some("op 3 (barrier): 20 pods will never fit: Insufficient cpu".to_owned());
     stuck.latency_us.clear();
     stuck.metrics.clear();
@@ -211,12 +211,12 @@ fn every_data_item_has_the_same_labels() {
 fn partial_run_is_marked_in_perf_dash_json_and_bench_text() {
     let mut cut_short = run();
     cut_short.partial = true;
-    cut_short.workloads[0].status = Status::Partial;
+    cut_short.workloads[0].status = RunStatus::Partial;
     let items = data_items(&cut_short, None);
     assert_eq!(items.labels.get(DATASET_PARTIAL).map(String::as_str), Some("true"));
     let name = &items.data_items[0].labels["Name"];
     assert!(name.ends_with(" (partial)"), "{name}");
-    assert_eq!(split_status(name), (name.trim_end_matches(" (partial)"), Status::Partial));
+    assert_eq!(split_status(name), (name.trim_end_matches(" (partial)"), RunStatus::Partial));
     let text = bench_text(&cut_short);
     assert!(text.contains("\npartial: true\n"), "{text}");
     let line = text.lines().position(|line| line.starts_with("Benchmark")).expect("a result");

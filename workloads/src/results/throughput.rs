@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_of_one_process_still_leave_what_processes_differ_by() {
+    fn interval_of_equal_runs_keeps_the_between_process_spread() {
         let got = Throughput::of_runs(&[200.0; 30]);
         assert_eq!((got.low, got.high), (Some(190.0), Some(210.0)));
         assert_eq!(half_width_of_runs(&[200.0; 30]), Some(0.0), "more runs would not help");

@@ -10,7 +10,7 @@ use schedlab_core::framework::args::{
     VolumeBindingArgs,
 };
 use schedlab_core::input::SpreadConstraintInput;
-use schedlab_core::plugins::node_resources_fit::{ScoringStrategy, Strategy};
+use schedlab_core::plugins::node_resources_fit::{ScoringStrategy, ScoringStrategyType};
 use schedlab_core::resources::is_qualified_name;
 
 use super::{API_VERSION, affinity, integer32};
@@ -129,14 +129,14 @@ fn strategy(fields: &Fields<'_>, node: &Node) -> Result<ScoringStrategy, SchemaE
             let fields = Fields::read_exact(fields.file(), holder, node, &["shape"])?;
             let shape = shape(&fields)?.ok_or_else(|| fields.missing("shape", "write at least one point"))?;
             let scaled = |(at, score)| (at, score * ENGINE_SCORE_PER_SHAPE_SCORE);
-            Strategy::RequestedToCapacityRatio(shape.into_iter().map(scaled).collect())
+            ScoringStrategyType::RequestedToCapacityRatio(shape.into_iter().map(scaled).collect())
         }
         ("LeastAllocated" | "MostAllocated", Some(_)) => {
             let help = "remove requestedToCapacityRatio or write `type: RequestedToCapacityRatio`";
             return Err(fields.conflict("type", RATIO, help));
         }
-        ("LeastAllocated", None) => Strategy::LeastAllocated,
-        ("MostAllocated", None) => Strategy::MostAllocated,
+        ("LeastAllocated", None) => ScoringStrategyType::LeastAllocated,
+        ("MostAllocated", None) => ScoringStrategyType::MostAllocated,
         _ => return Err(fields.bad_value("type", kind, TYPES)),
     };
     Ok(ScoringStrategy { strategy, resources })

@@ -6,7 +6,7 @@ use schedlab_core::framework::args::{
     ArgValue, DefaultPreemptionArgs, Defaulting, InterPodAffinityArgs, PluginArgs, VolumeBindingArgs,
 };
 use schedlab_core::framework::extension_point::ExtensionPoint;
-use schedlab_core::plugins::node_resources_fit::Strategy;
+use schedlab_core::plugins::node_resources_fit::ScoringStrategyType;
 
 use super::*;
 
@@ -119,10 +119,10 @@ fn arguments_get_upstreams_defaults() {
         other => panic!("{other:?}"),
     };
     let default = fit("{}");
-    assert_eq!(default.scoring_strategy.strategy, Strategy::LeastAllocated);
+    assert_eq!(default.scoring_strategy.strategy, ScoringStrategyType::LeastAllocated);
     assert_eq!(default.scoring_strategy.resources, [("cpu".to_owned(), 1), ("memory".to_owned(), 1)]);
     let no_resources = fit("{scoringStrategy: {type: MostAllocated}}");
-    assert_eq!(no_resources.scoring_strategy.strategy, Strategy::MostAllocated);
+    assert_eq!(no_resources.scoring_strategy.strategy, ScoringStrategyType::MostAllocated);
     assert_eq!(no_resources.scoring_strategy.resources.len(), 2);
     let weights = fit(
         "{scoringStrategy: {type: LeastAllocated, resources: [{name: a.b/c}, {name: cpu, weight: 0}, {name: memory, weight: 9}]}}",
@@ -132,7 +132,10 @@ fn arguments_get_upstreams_defaults() {
     let shape = fit(
         "{ignoredResources: [a.b/c], ignoredResourceGroups: [d.e], scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}}}",
     );
-    assert_eq!(shape.scoring_strategy.strategy, Strategy::RequestedToCapacityRatio(vec![(0, 0), (100, 100)]));
+    assert_eq!(
+        shape.scoring_strategy.strategy,
+        ScoringStrategyType::RequestedToCapacityRatio(vec![(0, 0), (100, 100)])
+    );
     assert_eq!((shape.ignored_resources.len(), shape.ignored_resource_groups.len()), (1, 1));
 
     let cases = [

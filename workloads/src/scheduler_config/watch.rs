@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_once_and_so_is_a_refusal() {
+    fn configuration_change_and_error_are_reported_once() {
         let folder = std::env::temp_dir().join(format!("schedlab-watch-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("scheduler.yaml");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::ops::{ChurnMode, NodeStrategy, OpKind, Opcode, Stage};
+use crate::ops::{ChurnMode, NodeStrategy, OpKind, Opcode, StageRequirement};
 
 /// A test case around some ops and one workload.
 fn case(ops: &str) -> String {
@@ -122,7 +122,7 @@ fn every_opcode_is_read_with_all_its_fields() {
         (ChurnMode::Create { number: None }, Duration::from_millis(500))
     );
     let OpKind::Barrier(barrier) = &ops[14].kind else { panic!("barrier") };
-    assert_eq!(barrier.stage, Stage::Attempted);
+    assert_eq!(barrier.stage, StageRequirement::Attempted);
 }
 
 #[test]

@@ -13,7 +13,7 @@ const FILE: &str = "- name: cost
     values: [{name: 0 ms}, {name: 5 ms, flags: --api-latency 5ms}]
   variants:
   - {name: base, testCase: Plain}
-  - {name: head, testCase: Plain, flags: --nominate always}
+  - {name: head, testCase: Plain, flags: --nominated-node-name always}
 ";
 
 #[test]
@@ -27,7 +27,7 @@ fn every_combination_is_a_point_with_all_variants() {
     assert_eq!(names, ["few, 0 ms", "few, 5 ms", "many, 0 ms", "many, 5 ms"]);
     let last = &points[3][1];
     assert_eq!((last.variant.as_str(), last.workload.as_str()), ("head", "Plain/99Nodes"));
-    assert_eq!(last.flags, "--threads 1 --api-latency 5ms --nominate always");
+    assert_eq!(last.flags, "--threads 1 --api-latency 5ms --nominated-node-name always");
 }
 
 #[test]

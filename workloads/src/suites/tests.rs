@@ -61,7 +61,7 @@ fn every_test_case_has_a_short_workload_and_one_of_5000_nodes() {
 }
 
 #[test]
-fn the_overloaded_cluster_never_waits_for_pods_that_cannot_fit() {
+fn overloaded_cluster_has_no_barrier_on_pods_that_cannot_fit() {
     for workload in workloads().iter().filter(|w| w.test_case == "OverloadedCluster") {
         let overload: Vec<_> = workload
             .ops

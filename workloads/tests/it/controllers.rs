@@ -64,7 +64,7 @@ fn pods_stay_where_the_label_stays_and_new_ones_are_scheduled_only_there() {
 }
 
 #[test]
-fn with_the_gate_off_execution_terms_are_ignored_at_scheduling_and_afterwards() {
+fn without_feature_gate_execution_terms_are_ignored_at_scheduling_and_afterwards() {
     let outcome = completes(
         "NodeAffinityRequiredDuringExecution: false",
         "opcode: createAny, templatePath: ../t/cache-node-relabelled.yaml, count: 2
@@ -75,7 +75,7 @@ fn with_the_gate_off_execution_terms_are_ignored_at_scheduling_and_afterwards() 
 }
 
 #[test]
-fn with_the_gate_on_pods_are_scheduled_only_where_execution_terms_match() {
+fn with_feature_gate_pods_are_scheduled_only_where_execution_terms_match() {
     let outcome = run_ops(
         GATE,
         "opcode: createAny, templatePath: ../t/cache-node-relabelled.yaml, count: 2
@@ -131,7 +131,7 @@ fn execution_terms_that_are_no_node_selector_are_refused_with_their_file() {
 }
 
 #[test]
-fn taint_eviction_runs_without_the_gate_where_it_is_asked_for() {
+fn taint_eviction_runs_without_feature_gate_when_enabled() {
     let ops = "opcode: createAny, templatePath: ../t/cache-node.yaml, count: 2
          opcode: createPods, count: 4, podTemplatePath: ../t/waiter.yaml, namespace: plain
          opcode: createPods, count: 4, podTemplatePath: ../t/cache-pod.yaml, namespace: caches

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schedlab_workloads::executor::Collected;
-use schedlab_workloads::metrics::{Key, Kind, Series, Summary, Value};
+use schedlab_workloads::metrics::{HistogramSummary, Key, Kind, MetricValues, Value};
 use schedlab_workloads::resolve::{Selection, Suite};
 use schedlab_workloads::source::EmbeddedSource;
 
@@ -47,19 +47,19 @@ fn measured(ops: &str) -> Collected {
     outcome.collected.remove(0)
 }
 
-fn value<'a>(series: &'a Series, name: &'a str, labels: &[(&str, &str)]) -> Option<&'a Value> {
+fn value<'a>(series: &'a MetricValues, name: &'a str, labels: &[(&str, &str)]) -> Option<&'a Value> {
     let has = |key: &Key| labels.iter().all(|&(label, value)| key.value(label) == Some(value));
     series.of(name).find(|(key, _)| has(key)).map(|(_, value)| value)
 }
 
-fn count(series: &Series, name: &str, labels: &[(&str, &str)]) -> u64 {
+fn count(series: &MetricValues, name: &str, labels: &[(&str, &str)]) -> u64 {
     match value(series, name, labels) {
         Some(Value::Count(count) | Value::Level(count)) => *count,
         other => panic!("{name} {labels:?}: {other:?}"),
     }
 }
 
-fn summary(series: &Series, name: &str, labels: &[(&str, &str)]) -> Summary {
+fn summary(series: &MetricValues, name: &str, labels: &[(&str, &str)]) -> HistogramSummary {
     let has = |key: &Key| labels.iter().all(|&(label, value)| key.value(label) == Some(value));
     let found = series.of(name).find(|(key, _)| has(key));
     let Some((key, Value::Spread(spread))) = found else { panic!("no {name} {labels:?} in {series:?}") };

@@ -29,7 +29,7 @@ fn create_any_makes_objects_that_later_ops_need() {
 }
 
 #[test]
-fn create_any_refuses_what_makes_no_sense() {
+fn create_any_refuses_invalid_objects() {
     let cases = [
         (
             "opcode: createAny, templatePath: ../t/service.yaml",
@@ -50,7 +50,7 @@ fn create_any_refuses_what_makes_no_sense() {
 }
 
 #[test]
-fn churn_goes_on_beside_the_ops_and_is_not_counted() {
+fn churn_runs_in_background_and_is_not_measured() {
     let outcome = completes(
         "opcode: createNodes, count: 3
          opcode: churn, mode: recreate, number: 1, intervalMilliseconds: 2, templatePaths: [../t/service.yaml, ../t/waiter.yaml]
@@ -79,7 +79,7 @@ fn churn_that_creates_stops_at_its_number() {
 }
 
 #[test]
-fn deleting_pods_in_the_background_makes_room_for_those_that_wait() {
+fn background_delete_pods_makes_pending_pods_schedulable() {
     let outcome = completes(
         "opcode: createAny, templatePath: ../t/node.yaml, count: 2
          opcode: createPods, count: 4, podTemplatePath: ../t/blocker.yaml, namespace: room
@@ -107,7 +107,7 @@ fn deleting_pods_at_once_deletes_those_with_the_labels() {
 }
 
 #[test]
-fn an_update_of_nodes_lets_pods_in() {
+fn node_update_makes_pods_schedulable() {
     let outcome = completes(
         "opcode: createAny, templatePath: ../t/tainted.yaml, count: 2
          opcode: createPods, count: 6, namespace: room, skipWaitToCompletion: true
@@ -120,7 +120,7 @@ fn an_update_of_nodes_lets_pods_in() {
 }
 
 #[test]
-fn a_resize_makes_room() {
+fn pod_resize_frees_resources() {
     let outcome = completes(
         "opcode: createAny, templatePath: ../t/open.yaml
          opcode: createPods, count: 2, podTemplatePath: ../t/blocker.yaml, namespace: room
@@ -133,7 +133,7 @@ fn a_resize_makes_room() {
 }
 
 #[test]
-fn updates_that_cannot_be_made_are_refused() {
+fn invalid_updates_are_refused() {
     let cases = [
         ("opcode: updateAny, templatePath: ../t/open.yaml", "op 0 (updateAny): the API refused: "),
         (
@@ -223,7 +223,7 @@ fn a_wait_for_pods_that_never_fit_ends_with_the_reason() {
 }
 
 #[test]
-fn gates_of_the_file_are_checked() {
+fn feature_gates_of_the_workload_file_are_checked() {
     fails("NoSuchGate: true", "opcode: createNodes, count: 1", "Case/W: unknown feature gate `NoSuchGate`");
     fails(
         "SchedulerPreEnqueuePodStatus: true",

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use schedlab_cluster::link::LinkSettings;
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::known_gaps::KnownGaps;
-use schedlab_core::scheduler::{Announce, EventLevel, NominatedNodeMiss};
+use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
     ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
@@ -24,8 +24,8 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     class_cache: ClassCache::On,
     pod_counting: PodCounting::Kept,
     link: LinkSettings::INSTANT,
-    announce: Announce::WhenNeeded,
-    nominated_node_miss: NominatedNodeMiss::FallThrough,
+    nominated_node_name: WriteNominatedNodeName::WhenNeeded,
+    nominated_node_name_miss: NominatedNodeNameMiss::FallThrough,
     known_gaps: KnownGaps::Mended,
     events: EventLevel::Off,
 };

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn few_samples_are_warned_of_with_what_would_be_enough() {
+    fn few_samples_warning_gives_the_needed_duration() {
         assert_eq!(
             too_few(&summary(178, 2.0), 997).as_deref(),
             Some(

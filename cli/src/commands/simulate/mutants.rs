@@ -6,8 +6,8 @@ use anyhow::Result;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::controllers::{ControllerMutant, ControllerMutants};
 use schedlab_core::mutants::{Mutant, Mutants};
-use schedlab_simulator::faults::Profile;
-use schedlab_simulator::seeds::{Failure, Go, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
+use schedlab_simulator::faults::FaultProfile;
+use schedlab_simulator::seeds::{Go, SeedFailure, SeedPlan, keep_panics_quiet, run_caught, run_seeds};
 use serde_json::json;
 
 use super::{SimulateArgs, events_text, partial_text, picked_by, shrink_failure, thread_count};
@@ -63,13 +63,13 @@ impl Defect {
 /// What came of the search for one mutant.
 struct Find {
     mutant: Defect,
-    failure: Failure,
+    failure: SeedFailure,
     events: usize,
     picked: String,
     found_s: f64,
 }
 
-pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit> {
+pub(super) fn hunt(args: &SimulateArgs, profile: Option<FaultProfile>) -> Result<Exit> {
     keep_panics_quiet();
     let mut finds = Vec::new();
     let mut missed = Vec::new();
@@ -113,19 +113,19 @@ pub(super) fn hunt(args: &SimulateArgs, profile: Option<Profile>) -> Result<Exit
 
 /// The profile that is about what a mutant gets wrong, where the mix meets it too rarely: once in 200,000
 /// seeds.
-fn where_to_look(mutant: Defect) -> Option<Profile> {
+fn where_to_look(mutant: Defect) -> Option<FaultProfile> {
     match mutant {
-        Defect::Scheduler(Mutant::DomainLeftUnheard) => Some(Profile::Domains),
-        Defect::Scheduler(Mutant::OwnWriteUnseen) => Some(Profile::Nominations),
-        Defect::Scheduler(Mutant::MissMovesNomination) => Some(Profile::Victims),
-        Defect::Scheduler(Mutant::NamespaceUnheard) => Some(Profile::Namespaces),
+        Defect::Scheduler(Mutant::DomainLeftUnheard) => Some(FaultProfile::Domains),
+        Defect::Scheduler(Mutant::OwnWriteUnseen) => Some(FaultProfile::Nominations),
+        Defect::Scheduler(Mutant::MissMovesNomination) => Some(FaultProfile::Victims),
+        Defect::Scheduler(Mutant::NamespaceUnheard) => Some(FaultProfile::Namespaces),
         Defect::Scheduler(_) => None,
-        Defect::Controller(_) => Some(Profile::Controllers),
+        Defect::Controller(_) => Some(FaultProfile::Controllers),
     }
 }
 
 /// The first seed that fails and shrinks to a small script; the smallest if none does.
-fn look_for(mutant: Defect, profile: Option<Profile>, threads: usize) -> Option<Find> {
+fn look_for(mutant: Defect, profile: Option<FaultProfile>, threads: usize) -> Option<Find> {
     let begun_ns = monotonic_ns();
     let mut best: Option<Find> = None;
     let mut seeds = SEEDS;

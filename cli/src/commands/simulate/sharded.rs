@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schedlab_simulator::faults::Profile;
-use schedlab_simulator::seeds::{Failure, SeedPlan, Summary, run_every_seed};
+use schedlab_simulator::faults::FaultProfile;
+use schedlab_simulator::seeds::{SeedFailure, SeedPlan, SeedSummary, run_every_seed};
 use schedlab_workloads::results::write_atomic;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ impl Sums {
         Ok(sums)
     }
 
-    fn counted(summary: &Summary) -> Sums {
+    fn counted(summary: &SeedSummary) -> Sums {
         let named = |(name, count): (&str, u64)| (name.to_owned(), count);
         Sums {
             seeds: summary.seeds,
@@ -139,7 +139,7 @@ impl Sums {
 }
 
 impl Found {
-    fn of(failure: &Failure) -> Found {
+    fn of(failure: &SeedFailure) -> Found {
         Found {
             seed: failure.seed,
             faults: failure.profile.name().to_owned(),
@@ -152,7 +152,7 @@ impl Found {
 }
 
 impl Shrunk {
-    fn of(plan: &SeedPlan, failure: &Failure) -> Shrunk {
+    fn of(plan: &SeedPlan, failure: &SeedFailure) -> Shrunk {
         let shrunk = shrink_failure(plan, failure);
         Shrunk {
             events: shrunk.scenario.script.len(),
@@ -166,13 +166,13 @@ impl Shrunk {
 pub(super) fn simulate(
     args: &SimulateArgs,
     out: &Path,
-    (seeds, profile): (Range<u64>, Option<Profile>),
+    (seeds, profile): (Range<u64>, Option<FaultProfile>),
     shard: Option<Shard>,
 ) -> Result<Exit> {
     let controllers = controllers(args)?;
     let mut settings = vec![
         ("seeds", format!("{}..{}", seeds.start, seeds.end)),
-        ("faults", profile.map_or("mix", Profile::name).to_owned()),
+        ("faults", profile.map_or("mix", FaultProfile::name).to_owned()),
     ];
     // Left out where nothing is chosen, as in runs of versions without the choice.
     if !controllers.is_empty() {

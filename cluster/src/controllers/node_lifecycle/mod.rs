@@ -27,7 +27,9 @@ use super::{
     ControllerDescriptor, ControllerMutant, ControllerMutants, ControllerReport, ControllerRequest,
     ControllerSettings, LatencySamples, PodsWatched, Remaining, Sharding, WatchScope,
 };
-use crate::api::{ApiError, EventKind, NodeEntry, NodeNameId, Object, Reason, WatchEvent, WatchedObject};
+use crate::api::{
+    ApiError, EventKind, NodeEntry, NodeNameId, Object, StatusReason, WatchEvent, WatchedObject,
+};
 
 pub use taints::condition_taints;
 
@@ -158,8 +160,9 @@ impl NodeLifecycle {
 
     fn on_refused(&mut self, name: NodeNameId, error: &ApiError, now_ns: u64) {
         let Some(node) = self.nodes.get_mut(&name) else { return };
-        if error.reason == Reason::NotFound
-            || (error.reason == Reason::Conflict && self.mutants.has(ControllerMutant::ConflictIsForgotten))
+        if error.reason == StatusReason::NotFound
+            || (error.reason == StatusReason::Conflict
+                && self.mutants.has(ControllerMutant::ConflictIsForgotten))
         {
             // The watch will say that it is gone.
             node.stage = Stage::InLine;

@@ -97,7 +97,7 @@ fn condition_taints_come_and_go_with_their_condition_beside_taints_of_others() {
 }
 
 #[test]
-fn heartbeat_of_a_node_in_line_makes_no_call() {
+fn heartbeat_of_node_with_current_taints_makes_no_call() {
     let mut lab = Lab::new();
     for version in 1..5 {
         lab.sees_state(version, "True", &["mine"]);
@@ -107,7 +107,7 @@ fn heartbeat_of_a_node_in_line_makes_no_call() {
 }
 
 #[test]
-fn write_is_not_repeated_before_the_watch_tells_of_it() {
+fn taint_write_is_not_repeated_before_its_watch_event() {
     let mut lab = Lab::new();
     lab.sees_state(1, "False", &[]);
     let (_, _, token) = lab.written();

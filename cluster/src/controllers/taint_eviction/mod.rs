@@ -37,8 +37,8 @@ use super::{
     ControllerRequest, ControllerSettings, LatencySamples, PodsWatched, Remaining, Sharding, WatchScope,
 };
 use crate::api::{
-    ApiError, ConditionStatus, EventKind, NodeNameId, Nomination, PodFlags, PodRow, Reason, SpecId,
-    WatchEvent, WatchedObject,
+    ApiError, ConditionStatus, EventKind, NodeNameId, NominatedNodeNamePatch, PodFlags, SpecId, StatusReason,
+    StoredPodRow, WatchEvent, WatchedObject,
 };
 use rules::{NodeFacts, Rules, Stay};
 
@@ -338,7 +338,7 @@ impl TaintEviction {
     }
 
     fn on_refused(&mut self, uid: PodUid, eviction: Eviction, error: &ApiError, now_ns: u64) {
-        if error.reason == Reason::NotFound {
+        if error.reason == StatusReason::NotFound {
             self.counts.already_gone += 1;
             self.put(uid, Standing::Tombstone);
         } else if !self.pods.contains_key(&uid) {
@@ -456,7 +456,7 @@ impl Controller for TaintEviction {
     }
 }
 
-fn is_leaving(row: &PodRow) -> bool {
+fn is_leaving(row: &StoredPodRow) -> bool {
     row.phase.is_finished() || row.flags.contains(PodFlags::TERMINATING)
 }
 
@@ -478,7 +478,7 @@ fn disruption(pod: PodUid, cause: Cause) -> ControllerRequest {
             reason: Cow::Borrowed(reason),
             message: Cow::Borrowed(message),
         }),
-        nomination: Nomination::Keep,
+        nomination: NominatedNodeNamePatch::Keep,
         phase: None,
     }
 }

@@ -264,7 +264,7 @@ fn eviction_of_pod_that_is_gone_already_is_not_tried_again() {
 }
 
 #[test]
-fn eviction_is_counted_though_the_watch_tells_of_its_end_before_the_answer() {
+fn eviction_is_counted_when_the_watch_is_faster_than_the_answer() {
     let mut lab = Lab::default();
     lab.node(&[], &[]);
     lab.pod(1, &bound_to("app", "In", "cache"));
@@ -313,7 +313,7 @@ fn added_toleration_is_seen_and_removed_pods_leave_nothing_behind() {
 }
 
 #[test]
-fn no_execute_taints_evict_as_tolerations_say() {
+fn no_execute_taints_evict_by_toleration_seconds() {
     let taint = ("gpu", "NoExecute");
     let cases = [
         ("not tolerated", PodInput::default(), vec![taint], Some(0)),

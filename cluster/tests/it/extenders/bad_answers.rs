@@ -32,7 +32,7 @@ fn check(name: &str, server: impl Fn() -> Answer + Clone + Send + 'static, expec
 }
 
 #[test]
-fn nonsense_ends_the_cycle_with_a_clear_message() {
+fn malformed_extender_answer_fails_the_cycle_with_a_message() {
     check(
         "not JSON",
         || Answer::Text("<html>oops"),
@@ -63,7 +63,7 @@ fn nonsense_ends_the_cycle_with_a_clear_message() {
 }
 
 #[test]
-fn a_whole_node_that_does_not_exist_is_refused_too() {
+fn unknown_node_object_of_extender_is_refused() {
     let server =
         Server::start(|_, _| Answer::Json(json!({"Nodes": {"items": [{"metadata": {"name": "nowhere"}}]}})));
     let mut lab = Lab::new(&[ExtenderConfig { node_cache_capable: false, ..filtering(&server.url()) }]);
@@ -71,7 +71,7 @@ fn a_whole_node_that_does_not_exist_is_refused_too() {
 }
 
 #[test]
-fn an_extender_that_is_down_is_named() {
+fn unreachable_extender_is_named() {
     // A port that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let url = format!("http://{address}");
@@ -105,7 +105,7 @@ fn a_slow_extender_costs_its_timeout_and_no_more() {
 }
 
 #[test]
-fn scores_that_cannot_be_had_count_for_nothing() {
+fn failed_prioritize_counts_as_zero_scores() {
     for answer in [
         || Answer::Status(500),
         || Answer::Text("[{]"),

@@ -64,7 +64,7 @@ impl Lab {
         for event in &events {
             self.bridge.deliver(event, self.cluster.as_ref(), &mut self.scheduler, 0);
         }
-        self.scheduler.step(&mut NoProbe);
+        self.scheduler.schedule_one(&mut NoProbe);
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
         let [OutgoingCall { call, .. }] = calls.as_slice() else {

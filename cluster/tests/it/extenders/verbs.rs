@@ -52,7 +52,7 @@ fn filter_by_object_sends_nodes_and_takes_nodes() {
 }
 
 #[test]
-fn rejections_are_counted_in_the_condition() {
+fn extender_rejections_are_counted_in_the_condition() {
     let server = Server::start(|_, _| {
         Answer::Json(json!({
             "NodeNames": [],
@@ -107,7 +107,7 @@ fn gpu(ignored_by_scheduler: bool) -> Vec<ManagedResource> {
 }
 
 #[test]
-fn an_extender_with_managed_resources_is_asked_about_pods_that_want_them() {
+fn extender_with_managed_resources_is_called_for_pods_requesting_them() {
     let server = Server::start(|_, _| Answer::Json(json!({"NodeNames": ["c"]})));
     let config = ExtenderConfig { managed_resources: gpu(true), ..filtering(&server.url()) };
     let mut lab = Lab::new(std::slice::from_ref(&config));
@@ -226,7 +226,7 @@ fn bind_is_left_to_the_extender() {
 }
 
 #[test]
-fn a_failing_binder_that_is_ignorable_is_passed_over() {
+fn failing_ignorable_bind_extender_is_skipped() {
     let (node, server) =
         bound_node(|_, _| Answer::Json(json!({"Error": "not today"})), Arc::new(cluster()), true);
     assert_eq!(node, "a");

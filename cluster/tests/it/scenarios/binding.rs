@@ -6,7 +6,7 @@ use super::setup::Setup;
 use schedlab_core::scheduler::Standing;
 
 #[test]
-fn a_binding_is_for_the_pod_that_was_decided_for() {
+fn binding_carries_uid_of_the_scheduled_pod() {
     for queues_calls in [true, false] {
         let mut lab = Setup::default().gate("SchedulerAsyncAPICalls", queues_calls).start();
         lab.create_all([node("n").has("cpu", "1"), pod("p").asks("cpu", "1")]);
@@ -17,7 +17,7 @@ fn a_binding_is_for_the_pod_that_was_decided_for() {
 }
 
 #[test]
-fn a_binding_does_not_reach_a_pod_of_the_same_name() {
+fn binding_does_not_apply_to_recreated_pod_of_the_same_name() {
     for queues_calls in [true, false] {
         let mut lab = Setup::default().gate("SchedulerAsyncAPICalls", queues_calls).start();
         lab.create_all([node("n").has("cpu", "1"), node("m").has("cpu", "2"), pod("p").asks("cpu", "1")]);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{
-    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, Nomination, PodStatusPatch,
-    Reason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, NominatedNodeNamePatch,
+    PodStatusPatch, StatusReason,
 };
 use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_volumes};
 use schedlab_core::api_call::{ApiCall, ConditionChange, StatusPatch};
@@ -155,9 +155,9 @@ fn text_of(call: &ApiCall, scheduler: &Scheduler, names: &BTreeMap<PodUid, Strin
         ApiCall::BindVolumes(_) => format!("volumes {pod}"),
         ApiCall::PatchStatus(patch) => {
             let nomination = match patch.nomination {
-                points::Nomination::Keep => String::new(),
-                points::Nomination::Clear => " clear".to_owned(),
-                points::Nomination::Node(to) => format!(" nominate {}", node(to)),
+                points::NominatingInfo::Keep => String::new(),
+                points::NominatingInfo::Clear => " clear".to_owned(),
+                points::NominatingInfo::Node(to) => format!(" nominate {}", node(to)),
             };
             let condition = match &patch.condition {
                 None => String::new(),
@@ -191,9 +191,9 @@ fn perform(
         ApiCall::PatchStatus(patch) => patch_status(api, bridge, scheduler, patch),
     };
     result.map_err(|error| match error.reason {
-        Reason::NotFound => CallFailure::NotFound,
-        Reason::Conflict => CallFailure::Conflict,
-        Reason::InternalError | Reason::ServiceUnavailable | Reason::TooManyRequests => {
+        StatusReason::NotFound => CallFailure::NotFound,
+        StatusReason::Conflict => CallFailure::Conflict,
+        StatusReason::InternalError | StatusReason::ServiceUnavailable | StatusReason::TooManyRequests => {
             CallFailure::Transient
         }
         _ => CallFailure::Other,
@@ -217,9 +217,11 @@ fn patch_status(
         ConditionChange::Withdraw => ConditionEdit::Remove { type_: TYPE, reason: "NotReadyForScheduling" },
     });
     let nomination = match patch.nomination {
-        points::Nomination::Keep => Nomination::Keep,
-        points::Nomination::Clear => Nomination::Clear,
-        points::Nomination::Node(node) => Nomination::Set(bridge.name_of(node, api, scheduler)),
+        points::NominatingInfo::Keep => NominatedNodeNamePatch::Keep,
+        points::NominatingInfo::Clear => NominatedNodeNamePatch::Clear,
+        points::NominatingInfo::Node(node) => {
+            NominatedNodeNamePatch::Set(bridge.name_of(node, api, scheduler))
+        }
     };
     api.patch_pod_status(PodStatusPatch { pod: patch.pod, condition, nomination, phase: None }).map(|_| ())
 }

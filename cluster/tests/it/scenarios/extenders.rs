@@ -95,7 +95,7 @@ fn extenders_filter_score_and_bind_together() {
 }
 
 #[test]
-fn an_extender_that_is_not_concerned_is_not_asked() {
+fn extender_is_not_called_for_pods_without_its_managed_resources() {
     let special = Fussy { is_special: true, ..fussy(&[], "nowhere", 1) };
     let mut lab = Setup::default().extender(Arc::new(special)).start();
     lab.create_all([node("n"), pod("p")]);

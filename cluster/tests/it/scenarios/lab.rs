@@ -24,7 +24,7 @@ use schedlab_cluster::convert::node_input;
 use schedlab_cluster::runtime::Bridge;
 use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
-use schedlab_core::scheduler::{Scheduler, Standing, Step};
+use schedlab_core::scheduler::{ScheduleOneOutcome, Scheduler, Standing};
 
 use super::calls::{Calls, Outcome};
 use super::manifest::Manifest;
@@ -222,7 +222,7 @@ impl Lab {
     pub(crate) fn attempt_at(&mut self, at: usize) -> bool {
         self.observe_at(at);
         let seat = &mut self.seats[at];
-        let did = seat.scheduler.step(&mut NoProbe) != Step::Idle;
+        let did = seat.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle;
         seat.attempts += usize::from(did);
         self.perform_at(at);
         did
@@ -231,7 +231,7 @@ impl Lab {
     /// A scheduler tries one pod on what it knows, without a look at what has happened since.
     pub(crate) fn attempt_blindly(&mut self, at: usize) -> bool {
         let seat = &mut self.seats[at];
-        let did = seat.scheduler.step(&mut NoProbe) != Step::Idle;
+        let did = seat.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle;
         seat.attempts += usize::from(did);
         self.perform_at(at);
         did
@@ -384,7 +384,7 @@ impl Lab {
     /// The node that the first scheduler's nominator has for a pod.
     pub(crate) fn held_room(&self, name: &str) -> Option<String> {
         let world = self.seats[0].scheduler.world();
-        world.nominations().node_of(self.uid(name)).map(|node| world.node_name(node).to_owned())
+        world.nominator().node_of(self.uid(name)).map(|node| world.node_name(node).to_owned())
     }
 
     /// Why pods wait, as the first scheduler sees it.
@@ -396,10 +396,10 @@ impl Lab {
     pub(crate) fn assert_clean(&self) {
         for seat in &self.seats {
             let scheduler = &seat.scheduler;
-            assert!(scheduler.bindings().is_empty(), "a binding cycle is under way");
+            assert!(scheduler.binding_cycles().is_empty(), "a binding cycle is under way");
             assert!(scheduler.dispatcher().is_empty(), "a call is under way");
             assert_eq!(scheduler.queue().counts().in_flight, 0, "a pod is in flight");
-            assert_eq!(scheduler.queue().kept_event_count(), 0, "events are kept for nobody");
+            assert_eq!(scheduler.queue().in_flight_event_count(), 0, "events are kept for nobody");
             assert_eq!(scheduler.counts().assumed, 0, "a pod is assumed");
         }
     }

@@ -5,13 +5,13 @@
 mod binding;
 mod calls;
 mod coverage;
-mod daemons;
-mod events;
+mod daemon_set_pods;
+mod event_handlers;
 mod extenders;
 mod framework;
 mod lab;
 mod manifest;
-mod nominated;
+mod nominated_node_name;
 mod plugin;
 mod pre_enqueue_status;
 mod preemption;

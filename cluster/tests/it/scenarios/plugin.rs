@@ -7,13 +7,13 @@ use schedlab_core::api_call::ApiCall;
 use schedlab_core::class::PodClass;
 use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::plugin::{
-    FilterPlugin, HeldBack, Normalization, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey,
+    FilterPlugin, Normalization, Plugin, PreEnqueuePlugin, PreEnqueueResult, PreFilter, PreScore, QueueKey,
     QueueSortPlugin, Reads, ScorePlugin,
 };
 use schedlab_core::framework::points::{
-    Action, Bind, BindPlugin, Change, ClusterEvent, EnqueueExtensions, EventResource, Failed, Handle, Permit,
-    PermitPlugin, PodRef, PostBindPlugin, PostFilter, PostFilterPlugin, PreBindPlugin, PreBindProgress,
-    PreBindStep, PreFlight, QueueingHint, Refusal, RegisteredEvent, ReservePlugin,
+    ActionType, Bind, BindPlugin, ClusterEvent, EnqueueExtensions, EventResource, Failed, Handle,
+    ObjectChange, Permit, PermitPlugin, PodRef, PostBindPlugin, PostFilter, PostFilterPlugin, PreBindPlugin,
+    PreBindProgress, PreBindStep, PreFlight, QueueingHint, RegisteredEvent, ReservePlugin, Status,
 };
 use schedlab_core::framework::status::{Code, Reason};
 use schedlab_core::ids::NodeId;
@@ -46,7 +46,7 @@ pub(crate) struct Script {
     /// PostFilter.
     pub(crate) post_filter: Option<PostFilter>,
     /// Reserve.
-    pub(crate) reserve: Option<Refusal>,
+    pub(crate) reserve: Option<Status>,
     /// Permit.
     pub(crate) permit: OnPermit,
     /// PreBindPreFlight.
@@ -76,8 +76,8 @@ pub(crate) const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
 pub(crate) const NO_WORK: PreFlight = PreFlight::Skip { allow_parallel: false };
 
 /// A rejection that events may end.
-pub(crate) fn unschedulable(why: &'static str) -> Refusal {
-    Refusal::unschedulable(Reason::Text(why))
+pub(crate) fn unschedulable(why: &'static str) -> Status {
+    Status::unschedulable(Reason::Text(why))
 }
 
 impl fmt::Debug for Scripted {
@@ -203,11 +203,11 @@ impl Plugin for Scripted {
 }
 
 impl PreEnqueuePlugin for Scripted {
-    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<HeldBack> {
+    fn pre_enqueue(&self, _: &World, class: &PodClass) -> Option<PreEnqueueResult> {
         self.note("pre-enqueue", class);
         let script = self.script();
         let message = script.says.map(Arc::from);
-        script.closed.map(|reason| HeldBack { reason: reason.to_owned(), message })
+        script.closed.map(|reason| PreEnqueueResult { reason: reason.to_owned(), message })
     }
 }
 
@@ -275,7 +275,7 @@ impl PostFilterPlugin for Scripted {
 }
 
 impl ReservePlugin for Scripted {
-    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Refusal> {
+    fn reserve(&self, _: &mut Handle<'_>, pod: PodRef<'_>, _: NodeId) -> Result<(), Status> {
         self.note("reserve", pod.class);
         self.script().reserve.clone().map_or(Ok(()), Err)
     }
@@ -322,7 +322,13 @@ impl EnqueueExtensions for Scripted {
         self.script().events.clone()
     }
 
-    fn queueing_hint(&self, _: &World, pod: PodRef<'_>, _: ClusterEvent, _: &Change<'_>) -> QueueingHint {
+    fn queueing_hint(
+        &self,
+        _: &World,
+        pod: PodRef<'_>,
+        _: ClusterEvent,
+        _: &ObjectChange<'_>,
+    ) -> QueueingHint {
         self.note("hint", pod.class);
         self.script().hint
     }
@@ -330,5 +336,5 @@ impl EnqueueExtensions for Scripted {
 
 /// A new storage class: an event that no other plugin of these tests cares for.
 pub(crate) fn on_new_class() -> RegisteredEvent {
-    RegisteredEvent::always(EventResource::StorageClass, Action::ADD)
+    RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD)
 }

@@ -36,7 +36,7 @@ fn knock(lab: &mut Lab, class: &str) {
 }
 
 #[test]
-fn a_pod_that_is_held_back_says_why() {
+fn pre_enqueue_rejection_is_written_to_pod_condition() {
     let mut lab = before(&door(Some("waiting for the claim")), true);
     lab.run();
     assert_eq!(lab.standing("p"), Standing::Gated);
@@ -47,7 +47,7 @@ fn a_pod_that_is_held_back_says_why() {
 }
 
 #[test]
-fn without_the_gate_nothing_is_said() {
+fn pre_enqueue_rejection_is_not_written_without_feature_gate() {
     let mut lab = before(&door(Some("waiting for the claim")), false);
     lab.run();
     assert_eq!(lab.standing("p"), Standing::Gated);
@@ -56,7 +56,7 @@ fn without_the_gate_nothing_is_said() {
 }
 
 #[test]
-fn the_same_word_is_written_once_and_another_one_again() {
+fn equal_pre_enqueue_message_is_written_once_and_a_new_one_again() {
     let door = door(Some("one"));
     let mut lab = before(&door, true);
     lab.run();
@@ -70,7 +70,7 @@ fn the_same_word_is_written_once_and_another_one_again() {
 }
 
 #[test]
-fn a_plugin_without_a_word_leaves_the_status_alone() {
+fn pre_enqueue_rejection_without_message_writes_no_status() {
     for says in [None, Some("")] {
         let mut lab = before(&door(says), true);
         lab.run();
@@ -80,7 +80,7 @@ fn a_plugin_without_a_word_leaves_the_status_alone() {
 }
 
 #[test]
-fn the_word_is_taken_back_when_the_pod_passes() {
+fn passing_pre_enqueue_replaces_its_condition() {
     let door = door(Some("waiting"));
     let mut lab = before(&door, true);
     // A pod of its own keeps the node, so that passing is not the same as being bound.
@@ -96,7 +96,7 @@ fn the_word_is_taken_back_when_the_pod_passes() {
 }
 
 #[test]
-fn gates_of_the_spec_keep_their_own_reason() {
+fn scheduling_gates_keep_reason_scheduling_gated() {
     let setup = Setup::default().gate("SchedulerAsyncAPICalls", true).gate(GATE, true);
     let mut lab = setup.start();
     lab.create_all([node("n"), pod("p").gate("foo")]);
@@ -106,7 +106,7 @@ fn gates_of_the_spec_keep_their_own_reason() {
 }
 
 #[test]
-fn a_word_that_cannot_be_written_holds_nobody_up() {
+fn failed_status_patch_does_not_block_scheduling() {
     let door = door(Some("waiting"));
     let mut lab = before(&door, true);
     lab.calls().always("patch", Fate::Refuse(CallFailure::Other));
@@ -120,7 +120,7 @@ fn a_word_that_cannot_be_written_holds_nobody_up() {
 }
 
 #[test]
-fn a_rejection_and_a_pass_that_follow_quickly_cost_no_call() {
+fn pre_enqueue_rejection_followed_by_pass_before_dispatch_makes_no_call() {
     let door = door(Some("waiting"));
     let setup = Setup::default().gate("SchedulerAsyncAPICalls", true).gate(GATE, true).plugin(&door);
     // One call at a time: the second pod's waits behind the first pod's.
@@ -146,7 +146,7 @@ fn a_rejection_and_a_pass_that_follow_quickly_cost_no_call() {
 }
 
 #[test]
-fn plain_pods_pay_nothing_for_the_gate() {
+fn pods_passing_pre_enqueue_make_no_status_patch() {
     let setup = Setup::default().gate("SchedulerAsyncAPICalls", true).gate(GATE, true);
     let mut lab = setup.start();
     lab.create(node("n").has("cpu", "8"));

@@ -9,7 +9,7 @@ use super::setup::Setup;
 use schedlab_core::binding::CallFailure;
 use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::points::{
-    Action, EventResource, Permit, QueueingHint, Refusal, RegisteredEvent,
+    ActionType, EventResource, Permit, QueueingHint, RegisteredEvent, Status,
 };
 use schedlab_core::scheduler::Standing;
 
@@ -27,13 +27,13 @@ fn open_gates(lab: &mut Lab, name: &str) {
 }
 
 #[test]
-fn pods_without_gates_are_scheduled() {
+fn pods_without_scheduling_gates_are_scheduled() {
     let lab = open_lab([pod("a"), pod("b")]);
     assert_eq!([lab.node_of("a"), lab.node_of("b")], [Some("n".to_owned()), Some("n".to_owned())]);
 }
 
 #[test]
-fn a_gated_pod_is_not_tried() {
+fn gated_pod_is_not_attempted() {
     let lab = open_lab([pod("gated").gate("foo"), pod("b")]);
     assert_eq!(lab.standing("gated"), Standing::Gated);
     assert_eq!(lab.attempts(), 1);
@@ -42,7 +42,7 @@ fn a_gated_pod_is_not_tried() {
 }
 
 #[test]
-fn a_pod_whose_gates_go_is_scheduled() {
+fn pod_is_scheduled_when_its_scheduling_gates_are_removed() {
     let mut lab = open_lab([pod("foo").gate("foo"), pod("bar").gate("bar"), pod("c")]);
     open_gates(&mut lab, "bar");
     lab.run();
@@ -51,7 +51,7 @@ fn a_pod_whose_gates_go_is_scheduled() {
 }
 
 #[test]
-fn a_pod_that_leaves_does_not_open_gates() {
+fn assigned_pod_delete_does_not_ungate_pods() {
     let mut lab = open_lab([pod("gated").gate("foo"), pod("b")]);
     lab.delete_pod("b");
     lab.run();
@@ -62,7 +62,7 @@ fn a_pod_that_leaves_does_not_open_gates() {
 }
 
 #[test]
-fn a_binding_that_fails_is_tried_again_without_an_event() {
+fn failed_binding_is_retried_after_backoff_without_event() {
     for queues_calls in [true, false] {
         let mut lab = Setup::default().gate("SchedulerAsyncAPICalls", queues_calls).start();
         lab.create_all([node("n").has("cpu", "1"), pod("p").asks("cpu", "1")]);
@@ -77,7 +77,7 @@ fn a_binding_that_fails_is_tried_again_without_an_event() {
 }
 
 #[test]
-fn a_plugin_that_fails_to_bind_is_asked_again() {
+fn failed_bind_plugin_is_called_again() {
     let binder = Scripted::new("Binder", &[ExtensionPoint::Bind]).with(|script| script.binds = true);
     let setup = Setup::default().without("DefaultBinder").plugin(&binder);
     let mut lab = setup.start();
@@ -89,10 +89,10 @@ fn a_plugin_that_fails_to_bind_is_asked_again() {
 }
 
 #[test]
-fn a_pod_rejected_at_permit_hears_of_what_happened_while_it_waited() {
+fn pod_rejected_at_permit_is_requeued_by_in_flight_events() {
     const NAME: &str = "Usher";
     let usher = Scripted::new(NAME, &[ExtensionPoint::Permit]).with(|script| {
-        script.events = vec![RegisteredEvent::hinted(EventResource::Node, Action::UPDATE_NODE_LABEL)];
+        script.events = vec![RegisteredEvent::hinted(EventResource::Node, ActionType::UPDATE_NODE_LABEL)];
         script.permit = Box::new(|handle, pod| {
             let who = pod.class.input.labels.get(WHO).map_or("", String::as_str);
             if who == "first" && handle.waiting.is_empty() && handle.now_ns < 1_001_000_000_000 {
@@ -106,7 +106,7 @@ fn a_pod_rejected_at_permit_hears_of_what_happened_while_it_waited() {
     let mut lab = Setup::default().without_backoff().plugin(&usher).start();
     lab.create_all([node("n").has("cpu", "4"), pod("first").label(WHO, "first")]);
     lab.run();
-    assert_eq!(lab.scheduler().bindings().waiting().len(), 1);
+    assert_eq!(lab.scheduler().binding_cycles().waiting_pods().len(), 1);
     lab.update(node("n").label("updated", "yes"));
     lab.wait_silently(2);
     lab.create(pod("second").label(WHO, "second"));
@@ -117,7 +117,7 @@ fn a_pod_rejected_at_permit_hears_of_what_happened_while_it_waited() {
 }
 
 #[test]
-fn a_pod_in_backoff_is_tried_when_nothing_else_is_ready() {
+fn pod_is_popped_from_backoff_queue_when_active_queue_is_empty() {
     for pops_early in [true, false] {
         let setup = Setup::default().gate("SchedulerPopFromBackoffQ", pops_early);
         let mut lab = setup
@@ -141,19 +141,19 @@ fn a_pod_in_backoff_is_tried_when_nothing_else_is_ready() {
 }
 
 /// A plugin that refuses once at a point and waits for new storage classes.
-fn refuses_once(point: ExtensionPoint, refusal: Refusal) -> Scripted {
+fn refuses_once(point: ExtensionPoint, rejection: Status) -> Scripted {
     Scripted::new("Refuses", &[point]).with(|script| {
         script.events = vec![on_new_class()];
-        let mut answers = vec![Permit::Deny(refusal.clone())];
+        let mut answers = vec![Permit::Deny(rejection.clone())];
         script.permit = Box::new(move |_, _| answers.pop().unwrap_or(Permit::Approve));
-        script.reserve = Some(refusal);
+        script.reserve = Some(rejection);
     })
 }
 
 const POINTS: [ExtensionPoint; 2] = [ExtensionPoint::Permit, ExtensionPoint::Reserve];
 
 #[test]
-fn a_pod_rejected_after_its_node_was_found_comes_back_for_an_event_of_the_plugin() {
+fn pod_rejected_at_reserve_or_permit_is_requeued_by_registered_event() {
     for point in POINTS {
         let plugin = refuses_once(point, unschedulable("not yet"));
         let mut lab = Setup::default().without_backoff().plugin(&plugin).start();
@@ -169,7 +169,7 @@ fn a_pod_rejected_after_its_node_was_found_comes_back_for_an_event_of_the_plugin
 }
 
 #[test]
-fn a_pod_rejected_after_its_node_was_found_does_not_come_back_for_other_events() {
+fn pod_rejected_at_reserve_or_permit_is_not_requeued_by_other_events() {
     for point in POINTS {
         let plugin = refuses_once(point, unschedulable("not yet"));
         let mut lab = Setup::default().without_backoff().plugin(&plugin).start();
@@ -184,9 +184,9 @@ fn a_pod_rejected_after_its_node_was_found_does_not_come_back_for_other_events()
 }
 
 #[test]
-fn a_pod_that_a_plugin_failed_for_comes_back_by_itself() {
+fn plugin_error_at_reserve_or_permit_is_retried_after_backoff() {
     for point in POINTS {
-        let plugin = refuses_once(point, Refusal::error("out of order"));
+        let plugin = refuses_once(point, Status::error("out of order"));
         let mut lab = Setup::default().plugin(&plugin).start();
         lab.create_all([node("n"), pod("p")]);
         lab.run();
@@ -202,10 +202,10 @@ fn a_pod_that_a_plugin_failed_for_comes_back_by_itself() {
 }
 
 #[test]
-fn a_hint_that_says_no_keeps_the_pod_waiting() {
+fn queueing_hint_skip_keeps_pod_unschedulable() {
     let plugin = Scripted::new("Picky", &[ExtensionPoint::Filter]).with(|script| {
         script.passes = Box::new(|_| false);
-        script.events = vec![RegisteredEvent::hinted(EventResource::StorageClass, Action::ADD)];
+        script.events = vec![RegisteredEvent::hinted(EventResource::StorageClass, ActionType::ADD)];
         script.hint = QueueingHint::Skip;
     });
     let mut lab = Setup::default().without_backoff().plugin(&plugin).start();

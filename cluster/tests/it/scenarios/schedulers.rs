@@ -8,7 +8,7 @@ use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::scheduler::Standing;
 
 #[test]
-fn a_scheduler_takes_pods_of_its_name_only() {
+fn scheduler_schedules_only_pods_with_its_scheduler_name() {
     let mut lab = Setup::default().start();
     lab.create_all([node("n"), pod("unnamed"), pod("default").scheduler("default-scheduler")]);
     lab.create(pod("foo").scheduler("foo-scheduler"));
@@ -40,7 +40,7 @@ fn one_scheduler_serves_several_profiles() {
 }
 
 #[test]
-fn pods_of_another_scheduler_take_room_and_are_never_claimed() {
+fn pods_of_another_scheduler_use_resources_and_are_not_scheduled() {
     let mut lab = Setup::default().without_backoff().start();
     let other = lab.add_scheduler(&Setup::default().without_backoff().named(&["other"]));
     lab.create_all([node("n").has("cpu", "1"), pod("theirs").asks("cpu", "1").scheduler("other")]);
@@ -56,7 +56,7 @@ fn pods_of_another_scheduler_take_room_and_are_never_claimed() {
 }
 
 #[test]
-fn of_two_schedulers_that_bind_one_pod_the_second_gives_up() {
+fn second_of_two_schedulers_binding_one_pod_unreserves() {
     let plugin = Scripted::new("Reserve", &[ExtensionPoint::Reserve]);
     let setup = Setup::default().plugin(&plugin);
     let mut lab = setup.start();
@@ -79,7 +79,7 @@ fn of_two_schedulers_that_bind_one_pod_the_second_gives_up() {
 }
 
 #[test]
-fn the_loser_of_a_binding_takes_its_room_back_and_goes_on() {
+fn scheduler_losing_a_binding_race_forgets_the_assumed_pod() {
     let setup = Setup::default();
     let mut lab = setup.start();
     let rival = lab.add_scheduler(&setup);

@@ -59,52 +59,52 @@ fn check(conditions: &[(&str, &str)], is_cordoned: bool, taints: &[&str]) {
 }
 
 #[test]
-fn a_ready_node_takes_every_pod() {
+fn ready_node_gets_no_condition_taint() {
     check(&[("Ready", "True"), ("MemoryPressure", "False")], false, &[]);
 }
 
 #[test]
-fn a_node_that_is_not_ready_takes_who_bears_it() {
+fn not_ready_node_takes_only_pods_tolerating_its_taint() {
     check(&[("Ready", "False")], false, &[NOT_READY]);
 }
 
 #[test]
-fn a_cordoned_node_takes_who_bears_it() {
+fn cordoned_node_takes_only_pods_tolerating_its_taint() {
     check(&[("Ready", "True")], true, &[CORDON]);
 }
 
 #[test]
-fn a_node_short_of_memory_takes_who_bears_it() {
+fn memory_pressure_node_takes_only_pods_tolerating_its_taint() {
     check(&[("MemoryPressure", "True"), ("Ready", "True")], false, &[MEMORY]);
 }
 
 #[test]
-fn a_node_short_of_disk_takes_who_bears_it() {
+fn disk_pressure_node_takes_only_pods_tolerating_its_taint() {
     check(&[("DiskPressure", "True"), ("Ready", "True")], false, &[DISK]);
 }
 
 #[test]
-fn a_node_without_network_takes_who_bears_it() {
+fn network_unavailable_node_takes_only_pods_tolerating_its_taint() {
     check(&[("NetworkUnavailable", "True"), ("Ready", "True")], false, &[NETWORK]);
 }
 
 #[test]
-fn a_node_without_network_that_is_not_ready_takes_who_bears_both() {
+fn network_unavailable_not_ready_node_takes_only_pods_tolerating_both_taints() {
     check(&[("NetworkUnavailable", "True"), ("Ready", "False")], false, &[NOT_READY, NETWORK]);
 }
 
 #[test]
-fn a_node_short_of_processes_takes_who_bears_it() {
+fn pid_pressure_node_takes_only_pods_tolerating_its_taint() {
     check(&[("PIDPressure", "True"), ("Ready", "True")], false, &[PID]);
 }
 
 #[test]
-fn a_node_in_several_bad_conditions_takes_who_bears_all() {
+fn node_with_several_condition_taints_takes_only_pods_tolerating_all() {
     check(&[("MemoryPressure", "True"), ("DiskPressure", "True"), ("Ready", "True")], false, &[MEMORY, DISK]);
 }
 
 #[test]
-fn taints_of_others_are_left_alone() {
+fn node_lifecycle_leaves_other_taints_alone() {
     let mut lab = Setup::default().start();
     lab.create(in_condition(node("n").taint("mine"), &[("Ready", "False")]));
     taint_nodes_by_condition(lab.api.as_ref());

@@ -4,15 +4,17 @@
 
 use std::sync::Arc;
 
-use super::{Choice, Decision, Engine, Pending, sum_scores, take_best};
-use crate::cycle::plan::Scope;
+use super::{Choice, Decision, Engine, Pending, prioritize_nodes, take_best};
+use crate::cycle::plan::FilterScope;
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::select::TieBreak;
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::extend::{EXTENDER_NAME, Extender, Extenders, NodeWords, add_scores, filter_rows};
+use crate::framework::extend::{
+    EXTENDER_NAME, Extender, Extenders, NodeWords, add_scores, find_nodes_that_pass_extenders,
+};
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
-use crate::nominations::TryNominated;
+use crate::nominator::TryNominated;
 use crate::snapshot::mask::{BitRows, NodeMask};
 use crate::world::World;
 
@@ -30,7 +32,7 @@ impl Engine {
 
     /// As `decide`, with extenders asked.
     #[cold]
-    pub(super) fn decide_extended<P: Probe>(
+    pub(super) fn schedule_pod_with_extenders<P: Probe>(
         &mut self,
         at: usize,
         world: &mut World,
@@ -38,7 +40,7 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
-        if let Some(choice) = self.nominated_extended(at, world, profile, pending) {
+        if let Some(choice) = self.evaluate_nominated_node_with_extenders(at, world, profile, pending) {
             return Decision::Chosen(choice);
         }
         if pending.nominated.is_some() && self.settings.try_nominated == TryNominated::FirstOrMiss {
@@ -46,9 +48,9 @@ impl Engine {
         }
         let start = self.next_start;
         let (evaluated, missed) = match &self.entries[at].plan.scope {
-            Scope::Rows { .. } => self.search_narrow(at, world, profile, pending),
+            FilterScope::Rows { .. } => self.find_named_nodes_that_pass_filters(at, world, profile, pending),
             _ => {
-                let evaluated = self.search(at, world, profile, pending).evaluated;
+                let evaluated = self.find_nodes_that_pass_filters(at, world, profile, pending).evaluated;
                 let missed = usize::from(self.missed_elsewhere(world, pending, evaluated));
                 self.next_start = (self.next_start + evaluated + missed) % world.nodes().node_count();
                 self.rows.clear();
@@ -65,7 +67,7 @@ impl Engine {
         let input = Arc::clone(&world.class(pending.class).input);
         let pod = (pending.pod.unwrap_or_default(), input.as_ref());
         let found = self.rows.clone();
-        let words = match filter_rows(&self.extenders, world, pod, &mut self.rows) {
+        let words = match find_nodes_that_pass_extenders(&self.extenders, world, pod, &mut self.rows) {
             Ok(words) => words,
             Err(error) => {
                 let error = Some(error.to_string().into());
@@ -92,7 +94,7 @@ impl Engine {
             let Engine { entries, rows, totals, scratch, draws, settings, extenders, .. } = self;
             totals.clear();
             totals.resize(feasible, 0);
-            sum_scores(world, profile, &entries[at], rows, totals, &mut scratch.scores);
+            prioritize_nodes(world, profile, &entries[at], rows, totals, &mut scratch.scores);
             entries[at].tally.scored += 1;
             probe.mark(Mark::PreScore);
             add_scores(extenders, world, pod, rows, totals);
@@ -110,7 +112,7 @@ impl Engine {
     }
 
     /// The nominated node, if plugins and extenders agree to it.
-    fn nominated_extended(
+    fn evaluate_nominated_node_with_extenders(
         &mut self,
         at: usize,
         world: &mut World,
@@ -125,7 +127,7 @@ impl Engine {
         let pod = (pending.pod.unwrap_or_default(), input.as_ref());
         let mut rows = vec![u32::try_from(row).expect("rows fit u32")];
         // An extender that fails here is asked again with the other nodes.
-        filter_rows(&self.extenders, world, pod, &mut rows).ok()?;
+        find_nodes_that_pass_extenders(&self.extenders, world, pod, &mut rows).ok()?;
         (!rows.is_empty()).then(|| Choice::nominated(row))
     }
 
@@ -135,7 +137,7 @@ impl Engine {
         let mut seen = NodeMask::none(node_count);
         for turn in start..start + evaluated {
             seen.insert(match &self.entries[at].plan.scope {
-                Scope::Rows { rows, .. } => rows[turn % rows.len()] as usize,
+                FilterScope::Rows { rows, .. } => rows[turn % rows.len()] as usize,
                 _ => turn % node_count,
             });
         }

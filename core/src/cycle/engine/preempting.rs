@@ -5,7 +5,7 @@ use super::{Engine, pick};
 use crate::cycle::engine::Pending;
 use crate::cycle::verdict::Question;
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::extend::{Verb, Victims, agree_on_victims};
+use crate::framework::extend::{Verb, Victims, call_extenders};
 use crate::framework::profile::Profile;
 use crate::framework::status::Code;
 use crate::mutants::Mutant;
@@ -16,7 +16,7 @@ use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
 impl Engine {
-    /// Finds out which pods have to go so that a pod can run that [`Engine::decide`] has just found
+    /// Finds out which pods have to go so that a pod can run that [`Engine::schedule_pod`] has just found
     /// no node for, with this diagnosis. Nothing is done to them; the world is as before when this
     /// returns.
     pub fn preempt(
@@ -44,7 +44,7 @@ impl Engine {
         let offset = pick(*settings, draws, rows.len());
         let mut found = dry_run.run(world, question, rows, (args, offset));
         if self.extenders.iter().any(|extender| extender.does(Verb::Preempt)) {
-            self.ask_about_victims(world, pending, &mut found);
+            self.call_extenders(world, pending, &mut found);
         }
         found
     }
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Upstream: framework/preemption/preemption.go `callExtenders`.
     #[cold]
-    fn ask_about_victims(&mut self, world: &World, pending: Pending, found: &mut Preemption) {
+    fn call_extenders(&mut self, world: &World, pending: Pending, found: &mut Preemption) {
         let as_victims = |candidate: &Candidate| Victims {
             node: world.node_name(world.nodes().columns().id[candidate.row]).to_owned(),
             pods: candidate.victims.iter().map(|&pod| world.pods().get(pod).uid).collect(),
@@ -101,7 +101,7 @@ impl Engine {
             return;
         }
         let pod = (pending.pod.unwrap_or_default(), world.class(pending.class).input.as_ref());
-        match agree_on_victims(&self.extenders, world, pod, asked) {
+        match call_extenders(&self.extenders, world, pod, asked) {
             Ok(agreed) => {
                 found.candidates = agreed.iter().filter_map(|victims| candidate_of(world, victims)).collect();
                 found.best = best_candidates(world, &found.candidates);

@@ -8,15 +8,15 @@ use crate::cycle::select::TieBreak;
 use crate::framework::plugin::{PreFilter, PreScore};
 use crate::framework::status::Code;
 use crate::naive;
-use crate::naive::cases::{Case, Expected, check};
+use crate::naive::cases::{Expected, PluginCase, check};
 use crate::naive::preemption;
-use crate::naive::schedule::Profile as NaiveProfile;
+use crate::naive::schedule::NaiveProfile;
 use crate::plugins::IN_TREE;
 use crate::preemption::PreemptionArgs;
 use crate::twin::{Twin, engine_profile, plain_preemption};
 
 /// How the fast plugin filters.
-fn filter(plugin: &'static str, case: &Case) -> Expected {
+fn filter(plugin: &'static str, case: &PluginCase) -> Expected {
     let mut twin = Twin::of(&case.cluster);
     let naive =
         NaiveProfile { filter_plugins: vec![plugin], score_plugins: Vec::new(), ..case.profile.clone() };
@@ -37,15 +37,15 @@ fn filter(plugin: &'static str, case: &Case) -> Expected {
         let texts: Vec<_> = reasons.iter().map(|reason| reason.text(&world.vocabulary)).collect();
         match code {
             Code::Success => None,
-            Code::Unschedulable => Some((naive::Code::Unschedulable, texts.join(", "))),
-            _ => Some((naive::Code::UnschedulableAndUnresolvable, texts.join(", "))),
+            Code::Unschedulable => Some((naive::NaiveCode::Unschedulable, texts.join(", "))),
+            _ => Some((naive::NaiveCode::UnschedulableAndUnresolvable, texts.join(", "))),
         }
     };
     Expected::Verdicts(case.cluster.nodes.iter().map(verdict).collect())
 }
 
 /// How the fast plugin scores.
-fn scores(plugin: &'static str, case: &Case) -> Expected {
+fn scores(plugin: &'static str, case: &PluginCase) -> Expected {
     let mut twin = Twin::of(&case.cluster);
     let naive =
         NaiveProfile { filter_plugins: Vec::new(), score_plugins: vec![(plugin, 1)], ..case.profile.clone() };
@@ -69,21 +69,21 @@ fn scores(plugin: &'static str, case: &Case) -> Expected {
 }
 
 #[test]
-fn plugins_filter_as_the_cases_say() {
+fn plugins_filter_every_case() {
     for plugin in IN_TREE {
         check(plugin.name, plugin.cases.filter(), |case| filter(plugin.name, case));
     }
 }
 
 #[test]
-fn plugins_score_as_the_cases_say() {
+fn plugins_score_every_case() {
     for plugin in IN_TREE {
         check(plugin.name, plugin.cases.score(), |case| scores(plugin.name, case));
     }
 }
 
 #[test]
-fn preemption_finds_what_the_cases_say() {
+fn preemption_answers_every_case() {
     let cases = preemption::cases::cases().into_iter().filter(|case| case.offset == 0).collect();
     preemption::cases::check(cases, |case| {
         let mut twin = Twin::of(&case.cluster);
@@ -92,13 +92,13 @@ fn preemption_finds_what_the_cases_say() {
         let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
         let mut engine = Engine::new(settings);
         let pending = asking(&mut twin, &case.pod);
-        let decision = engine.decide(&mut twin.world, &profile, pending, &mut NoProbe);
+        let decision = engine.schedule_pod(&mut twin.world, &profile, pending, &mut NoProbe);
         // Some cases ask although a node fits.
         let diagnosis = match decision {
             Decision::Unschedulable(diagnosis) => diagnosis,
             Decision::Chosen(_) | Decision::NominatedMissed => Arc::default(),
         };
-        let preemption::PreemptionArgs { candidates_min_percent, candidates_min } = case.args;
+        let preemption::NaivePreemptionArgs { candidates_min_percent, candidates_min } = case.args;
         let args = PreemptionArgs { candidates_min_percent, candidates_min };
         let found = engine.preempt(&mut twin.world, &profile, pending, (args, &diagnosis));
         if found.ineligible.is_none() && diagnosis.node_count > 0 {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::cycle::dispatch::Ways;
 use crate::cycle::engine::{ClassCache, Decision, Engine, EngineSettings};
+use crate::cycle::parallelize::Ways;
 use crate::cycle::probe::NoProbe;
 use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::profile::Profile;
@@ -30,7 +30,7 @@ fn trace(twin: &mut Twin, profile: &Profile, classes: &[ClassId], settings: Engi
         raw: Vec::new(),
     };
     for &class in classes {
-        trace.decisions.push(engine.decide(&mut twin.world, profile, class, &mut NoProbe));
+        trace.decisions.push(engine.schedule_pod(&mut twin.world, profile, class, &mut NoProbe));
         trace.starts.push(engine.next_start());
         let entry = engine.entry_of(class).expect("the class was just decided on");
         trace.feasible.push(entry.words.iter().map(|word| word.feasible).collect());

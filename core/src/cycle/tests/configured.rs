@@ -10,7 +10,7 @@ use crate::framework::build::{ProfileConfig, build_profile};
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin_lists::{EnabledPlugin, PluginLists, PluginSet};
 use crate::framework::registry::Registry;
-use crate::naive::schedule::Profile as NaiveProfile;
+use crate::naive::schedule::NaiveProfile;
 use crate::twin::{Twin, check_decision, naive_profile};
 
 /// The naive profile as a user would write it down: `*` disabled at every point, the rest listed.
@@ -35,9 +35,9 @@ fn written_down(naive: &NaiveProfile, registry: &Registry) -> ProfileConfig {
 }
 
 #[test]
-fn configured_profiles_decide_as_naive_ones() {
+fn decisions_of_configured_profiles_equal_naive() {
     let registry = Registry::new_in_tree();
-    for_each_seed("configured_profiles_decide_as_naive_ones", 1000, |rng| {
+    for_each_seed("decisions_of_configured_profiles_equal_naive", 1000, |rng| {
         let count = rng.range(0..=20);
         let mut twin = Twin::random(rng, count);
         let naive = naive_profile(rng);

@@ -10,7 +10,7 @@ use crate::framework::profile::Profile;
 use crate::input::{
     ContainerInput, NodeAffinityInput, NodeInput, NodeSelectorTermInput, PodInput, RequirementInput,
 };
-use crate::naive::schedule::Profile as NaiveProfile;
+use crate::naive::schedule::NaiveProfile;
 use crate::quantity::Quantity;
 use crate::twin::{Twin, check_decision, engine_profile, naive_profile, node_count};
 
@@ -116,7 +116,7 @@ fn named(names: &[&str]) -> PodInput {
 /// The start index applies to the list that is searched: upstream's
 /// `nodes[(nextStartNodeIndex+i)%numAllNodes]`, where `nodes` are the named ones.
 #[test]
-fn the_start_index_rotates_the_named_nodes_among_themselves() {
+fn start_index_rotates_within_the_nodes_of_pre_filter_result() {
     let mut twin = plain_nodes(7);
     let (fast, naive) = default_profiles(&mut twin);
     let class = twin.compile(&Arc::new(named(&["n1", "n4", "n6"])));
@@ -178,7 +178,7 @@ fn requests_beyond_int64_in_sum_wrap_as_in_go() {
 }
 
 #[test]
-fn an_empty_node_name_is_no_name() {
+fn empty_spec_node_name_is_unassigned() {
     let mut twin = plain_nodes(3);
     let (fast, naive) = default_profiles(&mut twin);
     let class = twin.compile(&Arc::new(PodInput { node_name: Some(String::new()), ..PodInput::default() }));
@@ -189,7 +189,7 @@ fn an_empty_node_name_is_no_name() {
 
 /// Upstream: `hasScoring`. Without scores the first feasible node is as good as any.
 #[test]
-fn without_score_plugins_the_first_feasible_node_is_taken() {
+fn without_score_plugins_the_first_feasible_node_is_chosen() {
     let mut twin = plain_nodes(70);
     let naive = NaiveProfile { score_plugins: Vec::new(), ..NaiveProfile::default() };
     let fast = engine_profile(&naive, &mut twin.world.vocabulary);
@@ -204,11 +204,12 @@ fn without_score_plugins_the_first_feasible_node_is_taken() {
 }
 
 #[test]
-fn a_cluster_without_nodes_says_so() {
+fn empty_cluster_gives_no_nodes_available() {
     let mut twin = Twin::default();
     let (fast, _) = default_profiles(&mut twin);
     let class = twin.compile(&Arc::new(PodInput::default()));
-    let decision = Engine::new(EngineSettings::default()).decide(&mut twin.world, &fast, class, &mut NoProbe);
+    let decision =
+        Engine::new(EngineSettings::default()).schedule_pod(&mut twin.world, &fast, class, &mut NoProbe);
     let Decision::Unschedulable(diagnosis) = decision else { panic!("there is no node") };
     assert_eq!(diagnosis.message(&twin.world.vocabulary), "no nodes available to schedule pods");
 }

@@ -8,7 +8,7 @@ use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
 use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::extend::{
-    EXTENDER_NAME, Extender, ExtenderError, FilterAnswer, Verb, Victims, agree_on_victims, in_order,
+    EXTENDER_NAME, Extender, ExtenderError, FilterAnswer, Verb, Victims, call_extenders, in_order,
 };
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, PreScore, Reads, ScorePlugin};
 use crate::framework::points::EnqueueExtensions;
@@ -193,8 +193,8 @@ fn comparable(decision: Decision) -> Decision {
 }
 
 #[test]
-fn an_extender_that_agrees_with_everything_changes_nothing() {
-    for_each_seed("an_extender_that_agrees_with_everything_changes_nothing", 300, |rng| {
+fn extender_accepting_all_nodes_changes_no_decision() {
+    for_each_seed("extender_accepting_all_nodes_changes_no_decision", 300, |rng| {
         let count = *rng.pick(&[0, 1, 3, 63, 64, 65, 130, 230]);
         let mut twin = Twin::random(rng, count);
         let profile = engine_profile(&naive_profile(rng), &mut twin.world.vocabulary);
@@ -208,8 +208,8 @@ fn an_extender_that_agrees_with_everything_changes_nothing() {
         for _ in 0..3 {
             let class = twin.compile(&Arc::new(fake::pod(rng)));
             twin.settle();
-            let one = plain.decide(&mut twin.world, &profile, class, &mut NoProbe);
-            let other = extended.decide(&mut twin.world, &profile, class, &mut NoProbe);
+            let one = plain.schedule_pod(&mut twin.world, &profile, class, &mut NoProbe);
+            let other = extended.schedule_pod(&mut twin.world, &profile, class, &mut NoProbe);
             assert_eq!(comparable(one), comparable(other));
             assert_eq!(plain.next_start(), extended.next_start());
         }
@@ -217,8 +217,8 @@ fn an_extender_that_agrees_with_everything_changes_nothing() {
 }
 
 #[test]
-fn an_extender_decides_as_a_plugin_that_does_the_same() {
-    for_each_seed("an_extender_decides_as_a_plugin_that_does_the_same", 500, |rng| {
+fn extender_equals_plugin_with_the_same_filter_and_scores() {
+    for_each_seed("extender_equals_plugin_with_the_same_filter_and_scores", 500, |rng| {
         // Below a hundred nodes all are looked at, so asking last is asking about the same nodes.
         let count = *rng.pick(&[0, 1, 2, 5, 20, 63, 64, 65, 99]);
         let mut twin = Twin::random(rng, count);
@@ -234,8 +234,8 @@ fn an_extender_decides_as_a_plugin_that_does_the_same() {
         for _ in 0..3 {
             let class = twin.compile(&Arc::new(fake::pod(rng)));
             twin.settle();
-            let one = plain.decide(&mut twin.world, &with_plugin, class, &mut NoProbe);
-            let other = extended.decide(&mut twin.world, &profile, class, &mut NoProbe);
+            let one = plain.schedule_pod(&mut twin.world, &with_plugin, class, &mut NoProbe);
+            let other = extended.schedule_pod(&mut twin.world, &profile, class, &mut NoProbe);
             assert_eq!(comparable(one), comparable(other));
         }
     });
@@ -265,11 +265,11 @@ fn decide(extenders: Vec<Fussy>) -> (Decision, Vec<Arc<Fussy>>) {
     let mut engine = Engine::new(EngineSettings::default());
     let kept: Vec<Arc<Fussy>> = extenders.into_iter().map(Arc::new).collect();
     engine.set_extenders(in_order(kept.iter().map(|it| Arc::clone(it) as _).collect()));
-    (engine.decide(&mut twin.world, &profile, class, &mut NoProbe), kept)
+    (engine.schedule_pod(&mut twin.world, &profile, class, &mut NoProbe), kept)
 }
 
 #[test]
-fn each_is_asked_about_what_the_one_before_left_and_ignorable_ones_last() {
+fn extenders_filter_in_sequence_with_ignorable_ones_last() {
     let salt = (0..).find(|&salt| likes(salt, "n1") && !likes(salt, "n2")).expect("there is one");
     let first = Fussy { ignorable: true, ..Fussy::default() };
     let second = Fussy { salt: Some(salt), ..Fussy::default() };
@@ -291,7 +291,7 @@ fn a_failing_extender_ends_the_cycle_unless_it_is_ignorable() {
 }
 
 #[test]
-fn nodes_that_extenders_reject_are_counted_and_some_are_out_of_reach() {
+fn extender_rejections_are_counted_and_may_be_unresolvable() {
     let cases = [
         (
             "failed",
@@ -323,7 +323,7 @@ fn nodes_that_extenders_reject_are_counted_and_some_are_out_of_reach() {
 }
 
 #[test]
-fn victims_are_agreed_on_and_must_exist() {
+fn extender_victims_replace_candidates_and_must_exist() {
     let (mut twin, _, _) = small();
     twin.place(&Arc::new(PodInput::default()), "n1");
     let on_n1 = twin.world.node_id("n1");
@@ -351,7 +351,7 @@ fn victims_are_agreed_on_and_must_exist() {
             let extender = Fussy { victims: answer.clone(), ignorable: is_ignorable, ..Fussy::default() };
             let extenders: [Arc<dyn Extender>; 1] = [Arc::new(extender)];
             let asked = (PodUid(99), &PodInput::default());
-            let agreed = agree_on_victims(&extenders, &twin.world, asked, vec![victims("n1", &[uid])]);
+            let agreed = call_extenders(&extenders, &twin.world, asked, vec![victims("n1", &[uid])]);
             match (agreed, expected) {
                 (Ok(left), Ok(count)) => assert_eq!(left.len(), count, "case: {name}, {is_ignorable}"),
                 (Err(error), Err(text)) => assert!(error.to_string().contains(text), "case: {name}: {error}"),

@@ -18,7 +18,7 @@ struct History {
     twin: Twin,
     classes: Vec<ClassId>,
     profile: crate::framework::profile::Profile,
-    naive: crate::naive::schedule::Profile,
+    naive: crate::naive::schedule::NaiveProfile,
     cached: Engine,
     uncached: Engine,
     tie_break: TieBreak,
@@ -55,9 +55,9 @@ impl History {
     fn check(&mut self, pending: impl Into<Pending>) -> Option<String> {
         let pending = pending.into();
         let History { twin, profile, naive, cached, uncached, .. } = self;
-        let fresh = uncached.decide(&mut twin.world, profile, pending, &mut NoProbe);
+        let fresh = uncached.schedule_pod(&mut twin.world, profile, pending, &mut NoProbe);
         let mut again = cached.clone();
-        let kept = again.decide(&mut twin.world, profile, pending, &mut NoProbe);
+        let kept = again.schedule_pod(&mut twin.world, profile, pending, &mut NoProbe);
         assert_eq!(kept, fresh, "with and without the cache");
         assert_eq!(again.next_start(), uncached.next_start());
         check_decision(twin, (profile, naive), cached, pending, (self.tie_break, &mut self.draws))
@@ -66,8 +66,8 @@ impl History {
     /// The decision by both engines only, which is much cheaper.
     fn check_engines(&mut self, class: ClassId) {
         let History { twin, profile, cached, uncached, .. } = self;
-        let kept = cached.decide(&mut twin.world, profile, class, &mut NoProbe);
-        assert_eq!(kept, uncached.decide(&mut twin.world, profile, class, &mut NoProbe));
+        let kept = cached.schedule_pod(&mut twin.world, profile, class, &mut NoProbe);
+        assert_eq!(kept, uncached.schedule_pod(&mut twin.world, profile, class, &mut NoProbe));
         if let Decision::Chosen(choice) = kept
             && choice.ties > 1
             && self.tie_break == TieBreak::Draw

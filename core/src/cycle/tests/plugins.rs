@@ -10,7 +10,7 @@ use crate::framework::plugin::{FilterPlugin, PreFilter, PreScore, ScorePlugin};
 use crate::framework::status::{Code, Reason};
 use crate::naive;
 use crate::naive::plugin_twin::Asked;
-use crate::naive::schedule::{self, Profile as NaiveProfile};
+use crate::naive::schedule::{self, NaiveProfile};
 use crate::snapshot::mask::{NodeMask, WORD_BITS};
 use crate::twin::{Twin, engine_code, engine_profile, naive_profile, node_count};
 
@@ -50,7 +50,7 @@ impl Case<'_> {
     }
 
     /// Naive verdicts in list order.
-    fn verdicts(&self, plugin: &str) -> Vec<Option<naive::Verdict>> {
+    fn verdicts(&self, plugin: &str) -> Vec<Option<naive::NaiveVerdict>> {
         let nodes = &self.twin.cluster.nodes;
         let (profile, pod) = (self.profile, &self.class.input);
         let state = schedule::FilterState::new(profile, &self.twin.cluster, pod);
@@ -61,14 +61,14 @@ impl Case<'_> {
         let expected = schedule::pre_filter(name, self.asked());
         let symbols = &self.twin.world.vocabulary.symbols;
         let actual = match plugin.pre_filter(&self.twin.world, self.class) {
-            PreFilter::Run => naive::PreFilter::AllNodes,
-            PreFilter::Skip => naive::PreFilter::Skip,
+            PreFilter::Run => naive::NaivePreFilter::AllNodes,
+            PreFilter::Skip => naive::NaivePreFilter::Skip,
             PreFilter::Nodes(names) => {
                 let names: BTreeSet<String> = names.iter().map(|&n| symbols.text(n).to_owned()).collect();
-                naive::PreFilter::Nodes(names)
+                naive::NaivePreFilter::Nodes(names)
             }
             PreFilter::Reject(code, reason) => {
-                let naive::PreFilter::Reject(verdict) = &expected else {
+                let naive::NaivePreFilter::Reject(verdict) = &expected else {
                     panic!("{name}: expected {expected:?}")
                 };
                 assert_eq!(code, engine_code(verdict.code), "{name}");
@@ -126,7 +126,7 @@ impl Case<'_> {
         let density = *rng.pick(&[100, 100, 30]);
         let rows: Vec<usize> = (0..cluster.nodes.len()).filter(|_| rng.chance(density)).collect();
         let nodes: Vec<&naive::NaiveNode> = rows.iter().map(|&row| &cluster.nodes[row]).collect();
-        let state = schedule::ScoreState::new(self.profile, cluster, pod, &nodes);
+        let state = schedule::NaiveScoreState::new(self.profile, cluster, pod, &nodes);
         let is_skipped = state.skipped().contains(name);
         let expected = if is_skipped { PreScore::Skip } else { PreScore::Run };
         if !rows.is_empty() {
@@ -238,7 +238,7 @@ fn explanations_equal_naive() {
 fn rejecting(search: &schedule::Search<'_>, node: &naive::NaiveNode) -> Vec<&'static str> {
     let mut left: &[&'static str] = &search.profile.filter_plugins;
     let mut plugins = Vec::new();
-    while let Some(verdict) = naive::nominated::first_rejection(search, &search.state, node, left) {
+    while let Some(verdict) = naive::nominated_pods::first_rejection(search, &search.state, node, left) {
         let place = left.iter().position(|plugin| *plugin == verdict.plugin);
         left = &left[place.expect("one that is left rejects") + 1..];
         plugins.push(verdict.plugin);

@@ -9,8 +9,8 @@ use crate::cycle::select::{Draws, TieBreak};
 use crate::fake::{self, Rng, for_each_seed};
 use crate::ids::ClassId;
 use crate::input::{PodInput, PreemptionPolicy, TolerationInput};
-use crate::naive::schedule::Profile as NaiveProfile;
-use crate::nominations::TryNominated;
+use crate::naive::schedule::NaiveProfile;
+use crate::nominator::TryNominated;
 use crate::preemption::PreemptionArgs;
 use crate::quantity::Quantity;
 use crate::snapshot;
@@ -140,8 +140,8 @@ fn preemptions_in_histories_equal_naive() {
 
 /// Counting pods in every cycle changes nothing.
 #[test]
-fn scanned_pods_decide_as_kept_counts() {
-    for_each_seed("scanned_pods_decide_as_kept_counts", 400, |rng| {
+fn decisions_of_scanned_pods_equal_kept_counts() {
+    for_each_seed("decisions_of_scanned_pods_equal_kept_counts", 400, |rng| {
         let count = node_count(rng);
         let mut kept = Twin::random(rng, count);
         let naive = searching_profile(rng);
@@ -157,8 +157,8 @@ fn scanned_pods_decide_as_kept_counts() {
             kept.settle();
             scanned.settle();
             let pending = Pending::from(class);
-            let one = engine.decide(&mut kept.world, &fast, pending, &mut NoProbe);
-            let two = other.decide(&mut scanned.world, &fast, pending, &mut NoProbe);
+            let one = engine.schedule_pod(&mut kept.world, &fast, pending, &mut NoProbe);
+            let two = other.schedule_pod(&mut scanned.world, &fast, pending, &mut NoProbe);
             assert_eq!(one, two);
             match one {
                 Decision::Chosen(choice) => {
@@ -187,7 +187,7 @@ fn scanned_pods_decide_as_kept_counts() {
 
 /// The property is worth something only if victims are found often.
 #[test]
-fn victims_are_found() {
+fn preemption_finds_victims() {
     let mut found = 0;
     for seed in 0..100 {
         let rng = &mut Rng::new(seed);

@@ -166,7 +166,7 @@ fn multi_point_expands_to_every_point_a_plugin_extends() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_plugin_lists_are_refused() {
     let cases = [
         ("unknown in multiPoint", "multi: sort binder zzz", "there is no plugin `zzz`; known: a, b, binder"),
         ("unknown at a point", "multi: sort binder | score: zzz", "there is no plugin `zzz`"),
@@ -240,7 +240,7 @@ fn a_name_is_registered_once() {
 }
 
 #[test]
-fn profiles_share_a_queue_and_differ_in_name() {
+fn profiles_share_queue_sort_and_have_distinct_names() {
     let plugins = "multi: sort binder a";
     let other_sort = "multi: sort2 binder a";
     let cases = [
@@ -273,7 +273,7 @@ fn profiles_share_a_queue_and_differ_in_name() {
 }
 
 #[test]
-fn queue_sort_arguments_are_shared_too() {
+fn queue_sort_arguments_must_be_equal_in_all_profiles() {
     let mut configs = ["one", "two"].map(|name| profile_config(name, lists("multi: sort binder a")));
     configs[1].args.insert("sort".to_owned(), PluginArgs::Other(ArgValue::Bool(true)));
     let error = build_profiles(&registry(), &configs, &mut Vocabulary::default()).unwrap_err();
@@ -281,7 +281,7 @@ fn queue_sort_arguments_are_shared_too() {
 }
 
 #[test]
-fn a_users_lists_are_laid_over_the_default_ones() {
+fn user_plugin_lists_override_the_default_ones() {
     struct Case {
         name: &'static str,
         default: &'static str,

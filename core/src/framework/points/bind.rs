@@ -1,7 +1,7 @@
 //! Bind: how the pod gets onto its node.
 
 use super::handle::{Handle, PodRef};
-use super::refusal::Refusal;
+use super::status::Status;
 use crate::api_call::ApiCall;
 use crate::ids::NodeId;
 
@@ -13,7 +13,7 @@ pub enum Bind {
     /// This call binds the pod; the plugins after this one are not asked.
     Call(ApiCall),
     /// The pod cannot be bound.
-    Refuse(Refusal),
+    Reject(Status),
 }
 
 /// Binds a pod.

@@ -57,62 +57,62 @@ impl EventResource {
 
 /// A set of kinds of change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Action(pub u32);
+pub struct ActionType(pub u32);
 
-impl Action {
+impl ActionType {
     /// The object was added.
-    pub const ADD: Action = Action(1);
+    pub const ADD: ActionType = ActionType(1);
     /// The object was deleted.
-    pub const DELETE: Action = Action(1 << 1);
+    pub const DELETE: ActionType = ActionType(1 << 1);
     /// A node's allocatable changed.
-    pub const UPDATE_NODE_ALLOCATABLE: Action = Action(1 << 2);
+    pub const UPDATE_NODE_ALLOCATABLE: ActionType = ActionType(1 << 2);
     /// A node's labels changed.
-    pub const UPDATE_NODE_LABEL: Action = Action(1 << 3);
+    pub const UPDATE_NODE_LABEL: ActionType = ActionType(1 << 3);
     /// A node's taints or `spec.unschedulable` changed.
-    pub const UPDATE_NODE_TAINT: Action = Action(1 << 4);
+    pub const UPDATE_NODE_TAINT: ActionType = ActionType(1 << 4);
     /// A node's conditions changed.
-    pub const UPDATE_NODE_CONDITION: Action = Action(1 << 5);
+    pub const UPDATE_NODE_CONDITION: ActionType = ActionType(1 << 5);
     /// A node's annotations changed.
-    pub const UPDATE_NODE_ANNOTATION: Action = Action(1 << 6);
+    pub const UPDATE_NODE_ANNOTATION: ActionType = ActionType(1 << 6);
     /// A node's declared features changed.
-    pub const UPDATE_NODE_DECLARED_FEATURE: Action = Action(1 << 7);
+    pub const UPDATE_NODE_DECLARED_FEATURE: ActionType = ActionType(1 << 7);
     /// A node's preemption policy changed.
-    pub const UPDATE_NODE_PREEMPTION_POLICY: Action = Action(1 << 8);
+    pub const UPDATE_NODE_PREEMPTION_POLICY: ActionType = ActionType(1 << 8);
     /// A pod's labels changed.
-    pub const UPDATE_POD_LABEL: Action = Action(1 << 9);
+    pub const UPDATE_POD_LABEL: ActionType = ActionType(1 << 9);
     /// A pod asks for less of something.
-    pub const UPDATE_POD_SCALE_DOWN: Action = Action(1 << 10);
+    pub const UPDATE_POD_SCALE_DOWN: ActionType = ActionType(1 << 10);
     /// A pod asks for more of something.
-    pub const UPDATE_POD_SCALE_UP: Action = Action(1 << 11);
+    pub const UPDATE_POD_SCALE_UP: ActionType = ActionType(1 << 11);
     /// A pod got a toleration.
-    pub const UPDATE_POD_TOLERATION: Action = Action(1 << 12);
+    pub const UPDATE_POD_TOLERATION: ActionType = ActionType(1 << 12);
     /// A pod lost its last scheduling gate.
-    pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: Action = Action(1 << 13);
+    pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: ActionType = ActionType(1 << 13);
     /// The claims generated for a pod changed.
-    pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Action = Action(1 << 14);
+    pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: ActionType = ActionType(1 << 14);
     /// Everything.
-    pub const ALL: Action = Action((1 << 15) - 1);
+    pub const ALL: ActionType = ActionType((1 << 15) - 1);
     /// Any update.
-    pub const UPDATE: Action = Action(Action::ALL.0 & !Action::ADD.0 & !Action::DELETE.0);
+    pub const UPDATE: ActionType = ActionType(ActionType::ALL.0 & !ActionType::ADD.0 & !ActionType::DELETE.0);
 
     /// Either of the two; `|` where a constant is needed.
     #[must_use]
-    pub const fn or(self, other: Action) -> Action {
-        Action(self.0 | other.0)
+    pub const fn or(self, other: ActionType) -> ActionType {
+        ActionType(self.0 | other.0)
     }
 
     /// The two sets share a kind.
     #[must_use]
-    pub fn intersects(self, other: Action) -> bool {
+    pub fn intersects(self, other: ActionType) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-impl BitOr for Action {
-    type Output = Action;
+impl BitOr for ActionType {
+    type Output = ActionType;
 
-    fn bitor(self, other: Action) -> Action {
-        Action(self.0 | other.0)
+    fn bitor(self, other: ActionType) -> ActionType {
+        ActionType(self.0 | other.0)
     }
 }
 
@@ -122,7 +122,7 @@ pub struct ClusterEvent {
     /// What it is about.
     pub resource: EventResource,
     /// What happened.
-    pub action: Action,
+    pub action: ActionType,
 }
 
 impl EventResource {
@@ -153,27 +153,27 @@ impl EventResource {
     }
 }
 
-impl Action {
+impl ActionType {
     /// The name of one kind of change; of several, `Update` or `All`.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Action::ADD => "Add",
-            Action::DELETE => "Delete",
-            Action::UPDATE_NODE_ALLOCATABLE => "UpdateNodeAllocatable",
-            Action::UPDATE_NODE_LABEL => "UpdateNodeLabel",
-            Action::UPDATE_NODE_TAINT => "UpdateNodeTaint",
-            Action::UPDATE_NODE_CONDITION => "UpdateNodeCondition",
-            Action::UPDATE_NODE_ANNOTATION => "UpdateNodeAnnotation",
-            Action::UPDATE_NODE_DECLARED_FEATURE => "UpdateNodeDeclaredFeature",
-            Action::UPDATE_NODE_PREEMPTION_POLICY => "UpdateNodePreemptionPolicy",
-            Action::UPDATE_POD_LABEL => "UpdatePodLabel",
-            Action::UPDATE_POD_SCALE_DOWN => "UpdatePodScaleDown",
-            Action::UPDATE_POD_SCALE_UP => "UpdatePodScaleUp",
-            Action::UPDATE_POD_TOLERATION => "UpdatePodToleration",
-            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => "UpdatePodSchedulingGatesEliminated",
-            Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM => "UpdatePodGeneratedResourceClaim",
-            Action::ALL => "All",
+            ActionType::ADD => "Add",
+            ActionType::DELETE => "Delete",
+            ActionType::UPDATE_NODE_ALLOCATABLE => "UpdateNodeAllocatable",
+            ActionType::UPDATE_NODE_LABEL => "UpdateNodeLabel",
+            ActionType::UPDATE_NODE_TAINT => "UpdateNodeTaint",
+            ActionType::UPDATE_NODE_CONDITION => "UpdateNodeCondition",
+            ActionType::UPDATE_NODE_ANNOTATION => "UpdateNodeAnnotation",
+            ActionType::UPDATE_NODE_DECLARED_FEATURE => "UpdateNodeDeclaredFeature",
+            ActionType::UPDATE_NODE_PREEMPTION_POLICY => "UpdateNodePreemptionPolicy",
+            ActionType::UPDATE_POD_LABEL => "UpdatePodLabel",
+            ActionType::UPDATE_POD_SCALE_DOWN => "UpdatePodScaleDown",
+            ActionType::UPDATE_POD_SCALE_UP => "UpdatePodScaleUp",
+            ActionType::UPDATE_POD_TOLERATION => "UpdatePodToleration",
+            ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => "UpdatePodSchedulingGatesEliminated",
+            ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM => "UpdatePodGeneratedResourceClaim",
+            ActionType::ALL => "All",
             _ => "Update",
         }
     }
@@ -225,19 +225,19 @@ pub struct RegisteredEvent {
 impl RegisteredEvent {
     /// The event always brings the pod back.
     #[must_use]
-    pub const fn always(resource: EventResource, action: Action) -> RegisteredEvent {
+    pub const fn always(resource: EventResource, action: ActionType) -> RegisteredEvent {
         RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::Always }
     }
 
     /// The plugin's [`EnqueueExtensions::queueing_hint`] decides about each pod.
     #[must_use]
-    pub const fn hinted(resource: EventResource, action: Action) -> RegisteredEvent {
+    pub const fn hinted(resource: EventResource, action: ActionType) -> RegisteredEvent {
         RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::ByPod }
     }
 
     /// A function decides about all pods of a class at once.
     #[must_use]
-    pub const fn by_class(resource: EventResource, action: Action, hint: ClassHint) -> RegisteredEvent {
+    pub const fn by_class(resource: EventResource, action: ActionType, hint: ClassHint) -> RegisteredEvent {
         RegisteredEvent { event: ClusterEvent { resource, action }, hint: Hint::ByClass(hint) }
     }
 }
@@ -245,7 +245,7 @@ impl RegisteredEvent {
 /// The object of an event before and after. `old` is absent for an addition, `new` for a deletion;
 /// both are absent when a deletion was learnt of late and the object is not known any more.
 #[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
+pub enum ObjectChange<'a> {
     /// A pod.
     Pod {
         /// Its identity.
@@ -295,7 +295,7 @@ pub trait EnqueueExtensions {
         _world: &World,
         _pod: PodRef<'_>,
         _event: ClusterEvent,
-        _change: &Change<'_>,
+        _change: &ObjectChange<'_>,
     ) -> QueueingHint {
         QueueingHint::Queue
     }
@@ -306,20 +306,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_registration_covers_what_it_names() {
+    fn cluster_event_registration_covers_matching_events() {
         use EventResource::{AssignedPod, Node, Pod, TargetPod, WildCard};
         let cases = [
-            ("same", (Node, Action::ADD), (Node, Action::ADD), true),
-            ("another action", (Node, Action::ADD), (Node, Action::DELETE), false),
-            ("another resource", (Node, Action::ADD), (Pod, Action::ADD), false),
-            ("any update", (Node, Action::UPDATE), (Node, Action::UPDATE_NODE_TAINT), true),
-            ("an update is no addition", (Node, Action::UPDATE), (Node, Action::ADD), false),
-            ("one of several", (Node, Action::ADD | Action::UPDATE_NODE_LABEL), (Node, Action::ADD), true),
-            ("a pod of any kind", (Pod, Action::DELETE), (AssignedPod, Action::DELETE), true),
-            ("one kind of pod is not all", (AssignedPod, Action::DELETE), (Pod, Action::DELETE), false),
-            ("nor another", (AssignedPod, Action::ALL), (TargetPod, Action::UPDATE_POD_LABEL), false),
-            ("all kinds at once", (Node, Action::ADD), (Node, Action::ALL), false),
-            ("everything", (WildCard, Action::ALL), (Node, Action::UPDATE_NODE_CONDITION), true),
+            ("same", (Node, ActionType::ADD), (Node, ActionType::ADD), true),
+            ("another action", (Node, ActionType::ADD), (Node, ActionType::DELETE), false),
+            ("another resource", (Node, ActionType::ADD), (Pod, ActionType::ADD), false),
+            ("any update", (Node, ActionType::UPDATE), (Node, ActionType::UPDATE_NODE_TAINT), true),
+            ("an update is no addition", (Node, ActionType::UPDATE), (Node, ActionType::ADD), false),
+            (
+                "one of several",
+                (Node, ActionType::ADD | ActionType::UPDATE_NODE_LABEL),
+                (Node, ActionType::ADD),
+                true,
+            ),
+            ("a pod of any kind", (Pod, ActionType::DELETE), (AssignedPod, ActionType::DELETE), true),
+            (
+                "one kind of pod is not all",
+                (AssignedPod, ActionType::DELETE),
+                (Pod, ActionType::DELETE),
+                false,
+            ),
+            ("nor another", (AssignedPod, ActionType::ALL), (TargetPod, ActionType::UPDATE_POD_LABEL), false),
+            ("all kinds at once", (Node, ActionType::ADD), (Node, ActionType::ALL), false),
+            ("everything", (WildCard, ActionType::ALL), (Node, ActionType::UPDATE_NODE_CONDITION), true),
         ];
         for (name, (resource, action), (about, happened), expected) in cases {
             let registered = ClusterEvent { resource, action };

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_reads_waiting_pods_and_its_requests_come_out_in_order() {
+    fn handle_shows_waiting_pods_and_keeps_requests_in_order() {
         let world = World::default();
         let waiting = [1, 2].map(|uid| WaitingPod {
             uid: PodUid(uid),

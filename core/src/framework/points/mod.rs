@@ -22,13 +22,13 @@ pub mod permit;
 pub mod post_bind;
 pub mod post_filter;
 pub mod pre_bind;
-pub mod refusal;
 pub mod reserve;
+pub mod status;
 
-pub use crate::api_call::Nomination;
+pub use crate::api_call::NominatingInfo;
 pub use bind::{Bind, BindPlugin};
 pub use events::{
-    Action, Change, ClassHint, ClusterEvent, EnqueueExtensions, EventResource, Hint, QueueingHint,
+    ActionType, ClassHint, ClusterEvent, EnqueueExtensions, EventResource, Hint, ObjectChange, QueueingHint,
     RegisteredEvent,
 };
 pub use handle::{Handle, PendingPermit, PodRef, Request, WaitingPod};
@@ -36,5 +36,5 @@ pub use permit::{Permit, PermitPlugin};
 pub use post_bind::PostBindPlugin;
 pub use post_filter::{Failed, NodeCodes, PostFilter, PostFilterPlugin, PostFilterVerdict};
 pub use pre_bind::{PreBindPlugin, PreBindProgress, PreBindStep, PreFlight};
-pub use refusal::{Refusal, RefusalCode};
 pub use reserve::ReservePlugin;
+pub use status::{Status, StatusCode};

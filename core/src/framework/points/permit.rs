@@ -1,7 +1,7 @@
 //! Permit: lets a pod go on to be bound, stops it, or holds it back for a while.
 
 use super::handle::{Handle, PodRef};
-use super::refusal::Refusal;
+use super::status::Status;
 use crate::ids::NodeId;
 
 /// The longest a plugin can make a pod wait; a longer timeout is cut to this.
@@ -14,7 +14,7 @@ pub enum Permit {
     /// The pod may go on.
     Approve,
     /// The pod may not.
-    Deny(Refusal),
+    Deny(Status),
     /// The pod waits for [`Handle::allow`] by this plugin, at most so long. The other plugins are
     /// still asked; one that denies ends the wait before it begins.
     Wait {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::handle::{Handle, PodRef};
-use crate::api_call::{ApiCall, Nomination};
+use crate::api_call::{ApiCall, NominatingInfo};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
@@ -44,7 +44,7 @@ pub struct PostFilter {
     /// How it ended.
     pub verdict: PostFilterVerdict,
     /// What becomes of the nomination.
-    pub nomination: Nomination,
+    pub nomination: NominatingInfo,
     /// What is added to the condition's message.
     pub message: Option<Reason>,
     /// What is to be called at the API, in order.
@@ -57,7 +57,7 @@ impl PostFilter {
     pub fn unschedulable(message: Option<Reason>) -> PostFilter {
         PostFilter {
             verdict: PostFilterVerdict::Unschedulable,
-            nomination: Nomination::Keep,
+            nomination: NominatingInfo::Keep,
             message,
             calls: Vec::new(),
         }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::handle::{Handle, PodRef};
-use super::refusal::Refusal;
+use super::status::Status;
 use crate::api_call::ApiCall;
 use crate::ids::NodeId;
 
@@ -30,7 +30,7 @@ pub enum PreFlight {
         allow_parallel: bool,
     },
     /// The pod cannot be bound.
-    Refuse(Refusal),
+    Reject(Status),
 }
 
 /// What happened since PreBind was asked last.
@@ -61,7 +61,7 @@ pub enum PreBindStep {
         deadline_ns: u64,
     },
     /// The pod cannot be bound.
-    Refuse(Refusal),
+    Reject(Status),
 }
 
 /// Prepares the node or the pod's volumes before the pod is bound.

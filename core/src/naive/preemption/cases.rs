@@ -1,9 +1,9 @@
 //! Cases of DefaultPreemption: a cluster, a pod that fits nowhere, and who would have to go.
 
 use super::super::cases::{PodParts, hard, labels, node, pod, selector, term, worker};
-use super::super::schedule::{Pick, Profile, schedule_pod};
+use super::super::schedule::{NaiveProfile, Pick, schedule_pod};
 use super::super::{NaiveCluster, NaivePod};
-use super::{Preemption, PreemptionArgs, preempt};
+use super::{NaivePreemption, NaivePreemptionArgs, preempt};
 use crate::input::{DisruptionBudgetInput, NodeInput, PodInput, PreemptionPolicy};
 
 /// Candidates as (node, victims, violations).
@@ -11,7 +11,7 @@ pub type Candidates = &'static [(&'static str, &'static [&'static str], usize)];
 
 /// One pod that looks for room.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct PreemptionCase {
     /// What it is about.
     pub name: &'static str,
     /// Nodes, pods on them, nominated pods and budgets.
@@ -19,7 +19,7 @@ pub struct Case {
     /// The pod.
     pub pod: NaivePod,
     /// How many candidates to find.
-    pub args: PreemptionArgs,
+    pub args: NaivePreemptionArgs,
     /// Where the search begins.
     pub offset: usize,
     /// Why it may not preempt.
@@ -36,8 +36,8 @@ pub struct Case {
 
 /// How the plain twin answers.
 #[must_use]
-pub fn naive_answer(case: &Case) -> Preemption {
-    let profile = Profile { percentage_of_nodes_to_score: 100, ..Profile::default() };
+pub fn naive_answer(case: &PreemptionCase) -> NaivePreemption {
+    let profile = NaiveProfile { percentage_of_nodes_to_score: 100, ..NaiveProfile::default() };
     let decision = schedule_pod(&profile, &case.cluster, &case.pod, 0, Pick::First);
     preempt(&profile, &case.args, &case.cluster, &case.pod, &decision, case.offset)
 }
@@ -47,7 +47,7 @@ pub fn naive_answer(case: &Case) -> Preemption {
 /// # Panics
 ///
 /// When an answer is not the expected one, with the name of the case.
-pub fn check(cases: Vec<Case>, answer: impl Fn(&Case) -> Preemption) {
+pub fn check(cases: Vec<PreemptionCase>, answer: impl Fn(&PreemptionCase) -> NaivePreemption) {
     for case in cases {
         let found = answer(&case);
         let name = case.name;
@@ -92,18 +92,23 @@ fn named(name: &str, start_s: i64, input: PodInput) -> NaivePod {
 
 /// A case about a pod on these nodes, with bound pods as (name, node, pod), in the order they
 /// started.
-fn case(name: &'static str, names: &[&str], pod: PodInput, pods: &[(&str, &str, PodInput)]) -> Case {
+fn case(
+    name: &'static str,
+    names: &[&str],
+    pod: PodInput,
+    pods: &[(&str, &str, PodInput)],
+) -> PreemptionCase {
     let mut cluster = NaiveCluster::new(nodes(names));
     for (start_s, (name, node, input)) in (1..).zip(pods) {
         cluster.add_pod(node, named(name, start_s, input.clone()));
     }
     let mut pod = named("pod", 0, pod);
     pod.meta.start_time_s = None;
-    Case {
+    PreemptionCase {
         name,
         cluster,
         pod,
-        args: PreemptionArgs::default(),
+        args: NaivePreemptionArgs::default(),
         offset: 0,
         ineligible: None,
         candidates: &[],
@@ -123,21 +128,21 @@ fn budget(text: &str, disruptions_allowed: i32) -> DisruptionBudgetInput {
     }
 }
 
-impl Case {
-    fn finds(self, candidates: Candidates, best: &'static [&'static str]) -> Case {
-        Case { candidates, best, ..self }
+impl PreemptionCase {
+    fn finds(self, candidates: Candidates, best: &'static [&'static str]) -> PreemptionCase {
+        PreemptionCase { candidates, best, ..self }
     }
 
-    fn fails(self, failed: &'static [(&'static str, &'static str)]) -> Case {
-        Case { failed, ..self }
+    fn fails(self, failed: &'static [(&'static str, &'static str)]) -> PreemptionCase {
+        PreemptionCase { failed, ..self }
     }
 
-    fn protecting(mut self, budget: DisruptionBudgetInput) -> Case {
+    fn protecting(mut self, budget: DisruptionBudgetInput) -> PreemptionCase {
         self.cluster.budgets.push(budget);
         self
     }
 
-    fn nominating(mut self, name: &str, node: &str, pod: PodInput) -> Case {
+    fn nominating(mut self, name: &str, node: &str, pod: PodInput) -> PreemptionCase {
         let mut pod = named(name, 0, pod);
         pod.meta.nominated_node_name = Some(node.to_owned());
         self.cluster.nominated.push(pod);
@@ -145,14 +150,14 @@ impl Case {
     }
 
     /// The pod itself is nominated.
-    fn nominated_to(mut self, node: &str) -> Case {
+    fn nominated_to(mut self, node: &str) -> PreemptionCase {
         self.pod.meta.nominated_node_name = Some(node.to_owned());
         self.cluster.nominated.push(self.pod.clone());
         self
     }
 
     /// A bound pod is on its way out.
-    fn leaving(mut self, name: &str, is_preempted: bool) -> Case {
+    fn leaving(mut self, name: &str, is_preempted: bool) -> PreemptionCase {
         for pod in self.cluster.nodes.iter_mut().flat_map(|node| &mut node.pods) {
             if pod.meta.name == name {
                 pod.input.is_terminating = true;
@@ -164,7 +169,7 @@ impl Case {
     }
 
     /// A bound pod has not started.
-    fn unstarted(mut self, name: &str) -> Case {
+    fn unstarted(mut self, name: &str) -> PreemptionCase {
         for pod in self.cluster.nodes.iter_mut().flat_map(|node| &mut node.pods) {
             if pod.meta.name == name {
                 pod.meta.start_time_s = None;
@@ -173,21 +178,25 @@ impl Case {
         self
     }
 
-    fn cordoned(mut self, name: &str) -> Case {
+    fn cordoned(mut self, name: &str) -> PreemptionCase {
         for node in &mut self.cluster.nodes {
             node.input.unschedulable |= node.input.name == name;
         }
         self
     }
 
-    fn finding(self, candidates_min_percent: usize, candidates_min: usize, offset: usize) -> Case {
-        Case { args: PreemptionArgs { candidates_min_percent, candidates_min }, offset, ..self }
+    fn finding(self, candidates_min_percent: usize, candidates_min: usize, offset: usize) -> PreemptionCase {
+        PreemptionCase {
+            args: NaivePreemptionArgs { candidates_min_percent, candidates_min },
+            offset,
+            ..self
+        }
     }
 }
 
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
-fn victim_cases() -> Vec<Case> {
+fn victim_cases() -> Vec<PreemptionCase> {
     let app = |text: &str, cpu, priority| PodInput { labels: labels(text), ..worker(cpu, priority) };
     #[rustfmt::skip]
     let cases = vec![
@@ -220,7 +229,7 @@ fn victim_cases() -> Vec<Case> {
     cases
 }
 
-fn budget_cases() -> Vec<Case> {
+fn budget_cases() -> Vec<PreemptionCase> {
     let app = |cpu, priority| PodInput { labels: labels("app=db"), ..worker(cpu, priority) };
     let two = |name| {
         let web = PodInput { labels: labels("app=web"), ..worker("5", 1) };
@@ -252,7 +261,7 @@ fn budget_cases() -> Vec<Case> {
     cases
 }
 
-fn choice_cases() -> Vec<Case> {
+fn choice_cases() -> Vec<PreemptionCase> {
     let w = worker;
     #[rustfmt::skip]
     let cases = vec![
@@ -273,24 +282,24 @@ fn choice_cases() -> Vec<Case> {
     cases
 }
 
-fn nomination_cases() -> Vec<Case> {
+fn nomination_cases() -> Vec<PreemptionCase> {
     let w = worker;
     let never = PodInput { preemption: PreemptionPolicy::Never, ..w("8", 10) };
     let one = |name| case(name, &["a"], w("8", 10), &[("p", "a", w("4", 0))]);
     const LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";
     #[rustfmt::skip]
     let cases = vec![
-        Case { ineligible: Some("not eligible due to preemptionPolicy=Never."), ..case("a pod that never preempts", &["a"], never, &[("p", "a", w("4", 0))]) },
-        Case { ineligible: Some(LEAVING), ..one("victims of its own are leaving").nominated_to("a").leaving("p", true) },
+        PreemptionCase { ineligible: Some("not eligible due to preemptionPolicy=Never."), ..case("a pod that never preempts", &["a"], never, &[("p", "a", w("4", 0))]) },
+        PreemptionCase { ineligible: Some(LEAVING), ..one("victims of its own are leaving").nominated_to("a").leaving("p", true) },
         one("pods leave for other reasons").nominated_to("a").leaving("p", false).finds(&[("a", &["p"], 0)], &["a"]),
         one("victims leave, but the pod is not nominated").leaving("p", true).finds(&[("a", &["p"], 0)], &["a"]),
         one("nominated to a node that is not there").nominated_to("gone").leaving("p", true).finds(&[("a", &["p"], 0)], &["a"]),
         case("a pod of no lower priority leaves", &["a", "b"], w("8", 10), &[("p", "a", w("4", 10)), ("q", "b", w("4", 0))]).nominated_to("a").leaving("p", true).fails(&[("a", NO_VICTIMS)]).finds(&[("b", &["q"], 0)], &["b"]),
         case("its nominated node cannot be helped any more", &["a", "b"], w("8", 10), &[("p", "a", w("4", 0)), ("q", "b", w("4", 0))]).nominated_to("a").cordoned("a").leaving("p", true).finds(&[("b", &["q"], 0)], &["b"]),
         one("room is kept for nominated pods of the same priority").nominating("n", "a", w("4", 10)).fails(&[("a", "Insufficient cpu")]),
-        Case { cleared: &["default/n"], ..one("but not for those of lower priority, which lose it").nominating("n", "a", w("4", 9)).finds(&[("a", &["p"], 0)], &["a"]) },
+        PreemptionCase { cleared: &["default/n"], ..one("but not for those of lower priority, which lose it").nominating("n", "a", w("4", 9)).finds(&[("a", &["p"], 0)], &["a"]) },
         one("nominated to other nodes, they keep it").nominating("n", "b", w("4", 9)).finds(&[("a", &["p"], 0)], &["a"]),
-        Case { cleared: &["default/pod"], ..case("nothing helps: its own nomination ends", &["a"], w("8", 10), &[("p", "a", w("4", 20))]).nominated_to("a").fails(&[("a", NO_VICTIMS)]) },
+        PreemptionCase { cleared: &["default/pod"], ..case("nothing helps: its own nomination ends", &["a"], w("8", 10), &[("p", "a", w("4", 20))]).nominated_to("a").fails(&[("a", NO_VICTIMS)]) },
         case("nothing helps, and there was no nomination", &["a"], w("8", 10), &[("p", "a", w("4", 20))]).nominating("n", "a", w("1", 0)).fails(&[("a", NO_VICTIMS)]),
     ];
     cases
@@ -298,7 +307,7 @@ fn nomination_cases() -> Vec<Case> {
 
 /// All cases.
 #[must_use]
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<PreemptionCase> {
     let mut cases = victim_cases();
     cases.extend(budget_cases());
     cases.extend(choice_cases());
@@ -311,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_twin_of_preemption_answers_every_case() {
+    fn naive_preemption_answers_every_case() {
         check(cases(), naive_answer);
     }
 }

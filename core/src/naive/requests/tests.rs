@@ -5,7 +5,7 @@ use crate::input::{ContainerStatusInput, PodResourceStatus};
 type List = &'static [(&'static str, &'static str)];
 
 const SPEC: RequestOptions = RequestOptions {
-    source: Source::Spec,
+    source: NaiveRequestSource::Spec,
     pod_level: PodLevel::Counts,
     container_defaults: ResourceList::new(),
 };
@@ -310,7 +310,7 @@ fn a_list_in_scheduling_units_drops_unknown_names() {
 }
 
 #[test]
-fn scores_see_requests_their_own_way() {
+fn fit_and_balanced_scores_default_requests_differently() {
     let pod = PodInput { pod_requests: Some(resources(&[("cpu", "2")])), ..pod(&[]) };
     assert_eq!(fit_score_request(&pod, "cpu"), DEFAULT_CPU_MILLI);
     assert_eq!(fit_score_request(&pod, "memory"), DEFAULT_MEMORY_BYTES);

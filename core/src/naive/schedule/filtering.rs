@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::plugin_twin::{Asked, Counted, FilterTwin};
-use super::super::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
-use super::Profile;
+use super::super::plugin_twin::{Asked, FilterTwin, NaiveCounted};
+use super::super::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaivePreFilter, NaiveVerdict};
+use super::NaiveProfile;
 use crate::input::PodInput;
 use crate::plugins::descriptor;
 
@@ -18,14 +18,14 @@ pub struct PreFilterOutcome {
     /// The plugins that narrowed the nodes.
     pub nodes_by: BTreeSet<&'static str>,
     /// No node will do.
-    pub rejected: Option<Verdict>,
+    pub rejected: Option<NaiveVerdict>,
 }
 
 /// What is the same for every node of a search.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
     /// How to schedule.
-    pub profile: &'a Profile,
+    pub profile: &'a NaiveProfile,
     /// Where.
     pub cluster: &'a NaiveCluster,
     /// What.
@@ -40,7 +40,7 @@ impl<'a> Search<'a> {
     /// A search as it is after PreFilter.
     #[must_use]
     pub fn new(
-        profile: &'a Profile,
+        profile: &'a NaiveProfile,
         cluster: &'a NaiveCluster,
         pod: &'a NaivePod,
         skip: &BTreeSet<&'static str>,
@@ -54,13 +54,13 @@ impl<'a> Search<'a> {
 /// to be on a node, or not to be there.
 #[derive(Clone, Debug)]
 pub struct FilterState {
-    by_plugin: BTreeMap<&'static str, Counted>,
+    by_plugin: BTreeMap<&'static str, NaiveCounted>,
 }
 
 impl FilterState {
     /// As PreFilter leaves it.
     #[must_use]
-    pub fn new(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> FilterState {
+    pub fn new(profile: &NaiveProfile, cluster: &NaiveCluster, pod: &PodInput) -> FilterState {
         let asked = Asked { profile, cluster, pod };
         let count = |&plugin: &&'static str| (plugin, (twin(plugin).count)(asked));
         FilterState { by_plugin: profile.filter_plugins.iter().map(count).collect() }
@@ -86,19 +86,19 @@ fn twin(plugin: &str) -> &'static FilterTwin {
 
 /// All PreFilter plugins in order, up to the first that rejects.
 #[must_use]
-pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput) -> PreFilterOutcome {
+pub fn run_pre_filter(profile: &NaiveProfile, cluster: &NaiveCluster, pod: &PodInput) -> PreFilterOutcome {
     let mut outcome = PreFilterOutcome::default();
     for plugin in &profile.filter_plugins {
         match pre_filter(plugin, Asked { profile, cluster, pod }) {
-            PreFilter::AllNodes => {}
-            PreFilter::Skip => {
+            NaivePreFilter::AllNodes => {}
+            NaivePreFilter::Skip => {
                 outcome.skip.insert(plugin);
             }
-            PreFilter::Reject(verdict) => {
+            NaivePreFilter::Reject(verdict) => {
                 outcome.rejected = Some(verdict);
                 return outcome;
             }
-            PreFilter::Nodes(names) => {
+            NaivePreFilter::Nodes(names) => {
                 outcome.nodes_by.insert(plugin);
                 let merged: BTreeSet<String> = match outcome.nodes.take() {
                     None => names,
@@ -119,13 +119,13 @@ pub fn run_pre_filter(profile: &Profile, cluster: &NaiveCluster, pod: &PodInput)
 /// the first.
 #[must_use]
 pub fn all_rejections(
-    profile: &Profile,
+    profile: &NaiveProfile,
     cluster: &NaiveCluster,
     pod: &PodInput,
     state: &FilterState,
     node: &NaiveNode,
     skip: &BTreeSet<&'static str>,
-) -> Vec<Verdict> {
+) -> Vec<NaiveVerdict> {
     profile
         .filter_plugins
         .iter()
@@ -134,7 +134,7 @@ pub fn all_rejections(
         .collect()
 }
 
-pub(crate) fn pre_filter(plugin: &str, asked: Asked<'_>) -> PreFilter {
+pub(crate) fn pre_filter(plugin: &str, asked: Asked<'_>) -> NaivePreFilter {
     (twin(plugin).pre_filter)(asked)
 }
 
@@ -143,16 +143,16 @@ pub(crate) fn filter(
     asked: Asked<'_>,
     state: &FilterState,
     node: &NaiveNode,
-) -> Option<Verdict> {
+) -> Option<NaiveVerdict> {
     (twin(plugin).filter)(asked, &state.by_plugin[plugin], node)
 }
 
-fn disjoint(plugins: &BTreeSet<&'static str>) -> Verdict {
+fn disjoint(plugins: &BTreeSet<&'static str>) -> NaiveVerdict {
     let reason = match plugins.first() {
         Some(only) if plugins.len() == 1 => format!("node(s) didn't satisfy plugin {only}"),
         _ => format!("node(s) didn't satisfy plugin(s) {} simultaneously", go_list(plugins)),
     };
-    Verdict::new("", Code::UnschedulableAndUnresolvable, reason)
+    NaiveVerdict::new("", NaiveCode::UnschedulableAndUnresolvable, reason)
 }
 
 /// Names as Go prints a list of them.

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::plugin_twin::{Asked, PreScore, ScoreTwin};
+use super::super::plugin_twin::{Asked, NaivePreScore, ScoreTwin};
 use super::super::{NaiveCluster, NaiveNode};
-use super::Profile;
+use super::NaiveProfile;
 use crate::input::PodInput;
 use crate::plugins::descriptor;
 
 /// A feasible node's scores by plugin; skipped plugins are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeScore {
+pub struct NaiveNodeScore {
     /// The node.
     pub node: String,
     /// As the plugin gave it.
@@ -30,28 +30,28 @@ pub struct ScoreError {
 
 /// What PreScore plugins found.
 #[derive(Debug)]
-pub struct ScoreState {
-    by_plugin: BTreeMap<&'static str, PreScore>,
+pub struct NaiveScoreState {
+    by_plugin: BTreeMap<&'static str, NaivePreScore>,
 }
 
-impl ScoreState {
+impl NaiveScoreState {
     /// As PreScore leaves it for these feasible nodes.
     #[must_use]
     pub fn new(
-        profile: &Profile,
+        profile: &NaiveProfile,
         cluster: &NaiveCluster,
         pod: &PodInput,
         feasible: &[&NaiveNode],
-    ) -> ScoreState {
+    ) -> NaiveScoreState {
         let asked = Asked { profile, cluster, pod };
         let found = |&(plugin, _): &(&'static str, i64)| (plugin, (twin(plugin).pre_score)(asked, feasible));
-        ScoreState { by_plugin: profile.score_plugins.iter().map(found).collect() }
+        NaiveScoreState { by_plugin: profile.score_plugins.iter().map(found).collect() }
     }
 
     /// Plugins whose PreScore returns Skip.
     #[must_use]
     pub fn skipped(&self) -> BTreeSet<&'static str> {
-        let skipped = self.by_plugin.iter().filter(|(_, found)| matches!(found, PreScore::Skip));
+        let skipped = self.by_plugin.iter().filter(|(_, found)| matches!(found, NaivePreScore::Skip));
         skipped.map(|(plugin, _)| *plugin).collect()
     }
 }
@@ -67,22 +67,22 @@ fn twin(plugin: &str) -> &'static ScoreTwin {
 ///
 /// When a PreScore fails.
 pub fn score_nodes(
-    profile: &Profile,
+    profile: &NaiveProfile,
     cluster: &NaiveCluster,
     pod: &PodInput,
     nodes: &[&NaiveNode],
-) -> Result<Vec<NodeScore>, ScoreError> {
-    let state = ScoreState::new(profile, cluster, pod, nodes);
+) -> Result<Vec<NaiveNodeScore>, ScoreError> {
+    let state = NaiveScoreState::new(profile, cluster, pod, nodes);
     let asked = Asked { profile, cluster, pod };
     let names: Vec<&str> = nodes.iter().map(|node| node.input.name.as_str()).collect();
-    let mut scores: Vec<NodeScore> =
-        names.iter().map(|name| NodeScore { node: (*name).to_owned(), ..Default::default() }).collect();
+    let mut scores: Vec<NaiveNodeScore> =
+        names.iter().map(|name| NaiveNodeScore { node: (*name).to_owned(), ..Default::default() }).collect();
     for (plugin, weight) in &profile.score_plugins {
         let found = &state.by_plugin[plugin];
         match found {
-            PreScore::Skip => continue,
-            PreScore::Fail => return Err(ScoreError { plugin }),
-            PreScore::Run(_) => {}
+            NaivePreScore::Skip => continue,
+            NaivePreScore::Fail => return Err(ScoreError { plugin }),
+            NaivePreScore::Run(_) => {}
         }
         let raw: Vec<i64> = nodes.iter().map(|node| score(plugin, asked, &state, node)).collect();
         let normal = (twin(plugin).normalize)(found, &names, &raw);
@@ -95,6 +95,6 @@ pub fn score_nodes(
     Ok(scores)
 }
 
-pub(crate) fn score(plugin: &str, asked: Asked<'_>, state: &ScoreState, node: &NaiveNode) -> i64 {
+pub(crate) fn score(plugin: &str, asked: Asked<'_>, state: &NaiveScoreState, node: &NaiveNode) -> i64 {
     (twin(plugin).score)(asked, &state.by_plugin[plugin], node)
 }

@@ -7,8 +7,8 @@ fn cluster(node_count: usize) -> NaiveCluster {
     NaiveCluster::new((0..node_count).map(|i| node(&format!("n{i:02}"), &[("cpu", "10"), ("pods", "10")])))
 }
 
-fn first(cluster: &NaiveCluster, pod: &PodInput, start: usize) -> Decision {
-    schedule(&Profile::default(), cluster, pod, start, Pick::First)
+fn first(cluster: &NaiveCluster, pod: &PodInput, start: usize) -> NaiveDecision {
+    schedule(&NaiveProfile::default(), cluster, pod, start, Pick::First)
 }
 
 fn message(cluster: &NaiveCluster, pod: &PodInput) -> String {
@@ -45,16 +45,17 @@ fn feasible_nodes_to_find_cases() {
         Case { name: "adaptive, at least five percent", percentage: 0, node_count: 6375, wanted: 318 },
     ];
     for case in &cases {
-        let profile = Profile { percentage_of_nodes_to_score: case.percentage, ..Profile::default() };
+        let profile =
+            NaiveProfile { percentage_of_nodes_to_score: case.percentage, ..NaiveProfile::default() };
         let got = feasible_nodes_to_find(&profile, case.node_count);
         assert_eq!(got, case.wanted, "case: {}", case.name);
     }
-    let unscored = Profile { score_plugins: vec![], ..Profile::default() };
+    let unscored = NaiveProfile { score_plugins: vec![], ..NaiveProfile::default() };
     assert_eq!(feasible_nodes_to_find(&unscored, 5000), 1);
 }
 
 #[test]
-fn nodes_are_looked_at_in_rotation() {
+fn nodes_are_evaluated_in_rotation_from_start_index() {
     let cluster = cluster(3);
     let decision = first(&cluster, &pod(&[("cpu", "1")]), 2);
     assert_eq!(decision.feasible, ["n02", "n00", "n01"]);
@@ -63,7 +64,7 @@ fn nodes_are_looked_at_in_rotation() {
 }
 
 #[test]
-fn the_search_ends_when_enough_are_found() {
+fn search_ends_at_num_feasible_nodes_to_find() {
     let mut cluster = cluster(0);
     for i in 0..150 {
         cluster.add_node(NodeInput { unschedulable: i < 10, ..node(&format!("n{i:03}"), &[("pods", "1")]) });
@@ -97,7 +98,7 @@ fn messages_count_reasons_and_sort_them_as_text() {
 }
 
 #[test]
-fn nodes_that_pre_filter_leaves_out_are_counted_together() {
+fn nodes_excluded_by_pre_filter_result_share_one_reason() {
     let cluster = cluster(3);
     let absent = PodInput { node_name: Some("gone".to_owned()), ..pod(&[]) };
     let decision = first(&cluster, &absent, 1);
@@ -178,7 +179,7 @@ fn the_first_plugin_in_order_rejects() {
     });
     let plugins = |skip: &BTreeSet<&'static str>| -> Vec<&'static str> {
         let cluster = NaiveCluster::default();
-        let (profile, pod) = (Profile::default(), pod(&[("cpu", "1")]));
+        let (profile, pod) = (NaiveProfile::default(), pod(&[("cpu", "1")]));
         let state = FilterState::new(&profile, &cluster, &pod);
         all_rejections(&profile, &cluster, &pod, &state, &node, skip)
             .iter()
@@ -210,10 +211,10 @@ fn totals_are_weighed_sums_and_the_best_is_chosen() {
 }
 
 #[test]
-fn a_draw_decides_between_equals() {
+fn tie_is_broken_by_the_draw() {
     let cluster = cluster(3);
     let chosen = |draw| {
-        let decision = schedule(&Profile::default(), &cluster, &pod(&[]), 1, Pick::Draw(draw));
+        let decision = schedule(&NaiveProfile::default(), &cluster, &pod(&[]), 1, Pick::Draw(draw));
         assert_eq!(decision.ties, strings(&["n01", "n02", "n00"]));
         decision.chosen
     };
@@ -222,7 +223,7 @@ fn a_draw_decides_between_equals() {
 }
 
 #[test]
-fn an_unreadable_preference_fails_the_pod_unless_one_node_is_left() {
+fn malformed_preferred_affinity_fails_the_pod_unless_one_node_is_feasible() {
     let broken = PodInput {
         node_affinity: Some(NodeAffinityInput {
             preferred: Some(vec![(1, field_term(&[requirement("metadata.name", "Near", &[])]))]),

@@ -4,7 +4,7 @@
 //! Upstream: defaultpreemption/default_preemption.go `isPodSchedulableAfterAssignedPodDeletion`.
 
 use super::DefaultPreemption;
-use crate::framework::event::{Action, EventResource};
+use crate::framework::event::{ActionType, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 
@@ -15,4 +15,4 @@ impl EnqueueExtensions for DefaultPreemption {
 }
 
 const EVENTS: &[RegisteredEvent] =
-    &[RegisteredEvent::by_class(EventResource::AssignedPod, Action::DELETE, |_, _, _| false)];
+    &[RegisteredEvent::by_class(EventResource::AssignedPod, ActionType::DELETE, |_, _, _| false)];

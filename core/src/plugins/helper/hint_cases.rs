@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::framework::event::{
-    Action, ClusterEvent, Diff, Event, EventObject, EventResource, NodeState, PodFacts,
+    ActionType, ClusterEvent, Diff, Event, EventObject, EventResource, NodeState, PodFacts,
 };
 use crate::framework::points::Hint;
 use crate::framework::registry::default_profile;
@@ -251,16 +251,16 @@ pub(crate) fn elsewhere(mut pod: PodInput) -> PodInput {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "made once per row of a table")]
 pub(crate) enum What {
-    Node(Action, Option<NodeInput>, Option<NodeInput>),
+    Node(ActionType, Option<NodeInput>, Option<NodeInput>),
     /// A pod on a node.
-    Pod(Action, Option<PodInput>, Option<PodInput>),
+    Pod(ActionType, Option<PodInput>, Option<PodInput>),
     /// A pod on no node.
-    Nowhere(Action, PodInput),
+    Nowhere(ActionType, PodInput),
     /// A pod that a node was nominated for went.
     NominatedWent(PodInput),
     /// The waiting pod itself.
-    Own(Action, PodInput),
-    Named(EventResource, Action, &'static str, &'static str),
+    Own(ActionType, PodInput),
+    Named(EventResource, ActionType, &'static str, &'static str),
 }
 
 fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
@@ -282,12 +282,12 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
         }
         What::Nowhere(action, pod) => {
             let pod = facts(world, pod, None);
-            let (old, new) = if action == Action::ADD { (None, Some(pod)) } else { (Some(pod), None) };
+            let (old, new) = if action == ActionType::ADD { (None, Some(pod)) } else { (Some(pod), None) };
             Event::pod(ClusterEvent { resource: EventResource::AssignedPod, action }, old, new)
         }
         What::NominatedWent(pod) => {
             let gone = PodFacts { nominated: Some(NodeId(0)), ..facts(world, pod, None) };
-            let what = ClusterEvent { resource: EventResource::AssignedPod, action: Action::DELETE };
+            let what = ClusterEvent { resource: EventResource::AssignedPod, action: ActionType::DELETE };
             Event { what, object: EventObject::Pod(Diff { old: Some(gone), new: None }) }
         }
         What::Own(action, new) => {
@@ -305,15 +305,15 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
 }
 
 pub(crate) fn added(node: NodeInput) -> What {
-    What::Node(Action::ADD, None, Some(node))
+    What::Node(ActionType::ADD, None, Some(node))
 }
 
 pub(crate) fn node_gone(node: NodeInput) -> What {
-    What::Node(Action::DELETE, Some(node), None)
+    What::Node(ActionType::DELETE, Some(node), None)
 }
 
 pub(crate) fn grown(from: &str, to: &str) -> What {
-    What::Node(Action::UPDATE_NODE_ALLOCATABLE, Some(node(from)), Some(node(to)))
+    What::Node(ActionType::UPDATE_NODE_ALLOCATABLE, Some(node(from)), Some(node(to)))
 }
 
 /// A node takes more pods.
@@ -322,7 +322,7 @@ pub(crate) fn more_pods(from: &str, to: &str) -> What {
         allocatable: resources(&[("cpu", "4"), ("memory", "4Gi"), ("pods", pods)]),
         ..node("4")
     };
-    What::Node(Action::UPDATE_NODE_ALLOCATABLE, Some(only(from)), Some(only(to)))
+    What::Node(ActionType::UPDATE_NODE_ALLOCATABLE, Some(only(from)), Some(only(to)))
 }
 
 /// A node that takes no pods.
@@ -331,21 +331,21 @@ pub(crate) fn no_room() -> NodeInput {
 }
 
 pub(crate) fn taints(from: &[&str], to: &[&str]) -> What {
-    What::Node(Action::UPDATE_NODE_TAINT, Some(tainted(from)), Some(tainted(to)))
+    What::Node(ActionType::UPDATE_NODE_TAINT, Some(tainted(from)), Some(tainted(to)))
 }
 
 /// Other taints on a node with labels.
 pub(crate) fn retainted(from: &[&str], to: &[&str], labels: &[(&str, &str)]) -> What {
     let node = |taints: &[&str]| NodeInput { taints: tainted(taints).taints, ..labelled(labels) };
-    What::Node(Action::UPDATE_NODE_TAINT, Some(node(from)), Some(node(to)))
+    What::Node(ActionType::UPDATE_NODE_TAINT, Some(node(from)), Some(node(to)))
 }
 
 pub(crate) fn uncordoned() -> What {
-    What::Node(Action::UPDATE_NODE_TAINT, Some(cordoned()), Some(node("4")))
+    What::Node(ActionType::UPDATE_NODE_TAINT, Some(cordoned()), Some(node("4")))
 }
 
 pub(crate) fn node_relabelled(from: &[(&str, &str)], to: &[(&str, &str)]) -> What {
-    What::Node(Action::UPDATE_NODE_LABEL, Some(labelled(from)), Some(labelled(to)))
+    What::Node(ActionType::UPDATE_NODE_LABEL, Some(labelled(from)), Some(labelled(to)))
 }
 
 pub(crate) fn zoned(from: &str, to: &str) -> What {
@@ -353,15 +353,15 @@ pub(crate) fn zoned(from: &str, to: &str) -> What {
 }
 
 pub(crate) fn came(pod: PodInput) -> What {
-    What::Pod(Action::ADD, None, Some(pod))
+    What::Pod(ActionType::ADD, None, Some(pod))
 }
 
 pub(crate) fn went(pod: PodInput) -> What {
-    What::Pod(Action::DELETE, Some(pod), None)
+    What::Pod(ActionType::DELETE, Some(pod), None)
 }
 
 pub(crate) fn pod_changed(from: PodInput, to: PodInput) -> What {
-    What::Pod(Action::UPDATE_POD_LABEL, Some(from), Some(to))
+    What::Pod(ActionType::UPDATE_POD_LABEL, Some(from), Some(to))
 }
 
 pub(crate) fn pod_relabelled(from: &str, to: &str) -> What {
@@ -369,10 +369,10 @@ pub(crate) fn pod_relabelled(from: &str, to: &str) -> What {
 }
 
 pub(crate) fn tolerates_more(pod: PodInput) -> What {
-    What::Own(Action::UPDATE_POD_TOLERATION, tolerates(pod, "k"))
+    What::Own(ActionType::UPDATE_POD_TOLERATION, tolerates(pod, "k"))
 }
 
-pub(crate) fn claim_event(action: Action, namespace: &'static str, name: &'static str) -> What {
+pub(crate) fn claim_event(action: ActionType, namespace: &'static str, name: &'static str) -> What {
     What::Named(EventResource::PersistentVolumeClaim, action, namespace, name)
 }
 

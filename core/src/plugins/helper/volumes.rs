@@ -4,7 +4,7 @@ use crate::class::PodClass;
 use crate::framework::event::{Event, EventObject};
 use crate::input::VolumeSourceInput;
 use crate::storage::StorageNews;
-use crate::storage::csi::InTreePlugin;
+use crate::storage::csi::InTreeVolumePlugin;
 use crate::world::World;
 
 /// What the event says is new about its object.
@@ -50,12 +50,12 @@ pub(crate) fn is_attached(source: &VolumeSourceInput) -> bool {
 /// Upstream: csi-translation-lib/translate.go `IsInlineMigratable`.
 pub(crate) fn inline_driver(source: &VolumeSourceInput) -> Option<&'static str> {
     let plugin = match source {
-        VolumeSourceInput::GcePersistentDisk { .. } => InTreePlugin::GcePersistentDisk,
-        VolumeSourceInput::AwsElasticBlockStore { .. } => InTreePlugin::AwsElasticBlockStore,
+        VolumeSourceInput::GcePersistentDisk { .. } => InTreeVolumePlugin::GcePersistentDisk,
+        VolumeSourceInput::AwsElasticBlockStore { .. } => InTreeVolumePlugin::AwsElasticBlockStore,
         VolumeSourceInput::InTree { kind, .. } => match kind.as_str() {
-            "cinder" => InTreePlugin::Cinder,
-            "portworxVolume" => InTreePlugin::Portworx,
-            kind if kind.starts_with("azureDisk") => InTreePlugin::AzureDisk,
+            "cinder" => InTreeVolumePlugin::Cinder,
+            "portworxVolume" => InTreeVolumePlugin::Portworx,
+            kind if kind.starts_with("azureDisk") => InTreeVolumePlugin::AzureDisk,
             "azureFile" => return Some("file.csi.azure.com"),
             "vsphereVolume" => return Some("csi.vsphere.vmware.com"),
             _ => return None,

@@ -48,29 +48,29 @@ const IMAGE_BYTES_MAX: i64 = 1000 * MIB;
 
 /// What is known about image names across the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImageStates {
-    by_name: BTreeMap<String, ImageState>,
+pub struct NaiveImageStates {
+    by_name: BTreeMap<String, NaiveImageState>,
 }
 
 /// An image name: the size that the first node reported, and who has it. It is forgotten when no
 /// node has it any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageState {
+pub struct NaiveImageState {
     /// As reported by the node whose arrival made the entry.
     pub size_bytes: i64,
     /// The nodes that have it.
     pub nodes: BTreeSet<String>,
 }
 
-impl ImageStates {
+impl NaiveImageStates {
     /// Counts the images of a node that arrives.
     pub fn add_node(&mut self, node: &NodeInput) {
         for image in &node.images {
             for name in &image.names {
-                let state = self
-                    .by_name
-                    .entry(name.clone())
-                    .or_insert_with(|| ImageState { size_bytes: image.size_bytes, nodes: BTreeSet::new() });
+                let state = self.by_name.entry(name.clone()).or_insert_with(|| NaiveImageState {
+                    size_bytes: image.size_bytes,
+                    nodes: BTreeSet::new(),
+                });
                 state.nodes.insert(node.name.clone());
             }
         }
@@ -89,7 +89,7 @@ impl ImageStates {
 
     /// The entry of an image name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&ImageState> {
+    pub fn get(&self, name: &str) -> Option<&NaiveImageState> {
         self.by_name.get(name)
     }
 }
@@ -268,9 +268,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_report_of_a_size_stays_until_the_image_is_gone() {
-        let mut images = ImageStates::default();
-        let size_mib = |images: &ImageStates| images.get("x:1").map(|s| s.size_bytes / MIB);
+    fn first_reported_image_size_stays_until_the_image_is_removed() {
+        let mut images = NaiveImageStates::default();
+        let size_mib = |images: &NaiveImageStates| images.get("x:1").map(|s| s.size_bytes / MIB);
         let first = node_with("a", &[(&["x:1", "x:1"], 100)]);
         let second = node_with("b", &[(&["x:1"], 200)]);
         images.add_node(&first);

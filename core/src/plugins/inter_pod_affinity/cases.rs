@@ -5,8 +5,8 @@ use super::hint_cases::hint_cases;
 use super::naive::{AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY};
 use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
 use crate::input::{NodeInput, PodAffinityTermInput};
-use crate::naive::cases::{Case, Cases, PodParts, labels, node, pod, selector, term};
-use crate::naive::{Code, NaiveCluster};
+use crate::naive::cases::{Cases, PluginCase, PodParts, labels, node, pod, selector, term};
+use crate::naive::{NaiveCluster, NaiveCode};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
@@ -18,16 +18,16 @@ fn three() -> Vec<NodeInput> {
         .to_vec()
 }
 
-fn lonely(names: &[&'static str]) -> Vec<(&'static str, Code, &'static str)> {
-    names.iter().map(|name| (*name, Code::UnschedulableAndUnresolvable, AFFINITY)).collect()
+fn lonely(names: &[&'static str]) -> Vec<(&'static str, NaiveCode, &'static str)> {
+    names.iter().map(|name| (*name, NaiveCode::UnschedulableAndUnresolvable, AFFINITY)).collect()
 }
 
-fn repelled(names: &[&'static str]) -> Vec<(&'static str, Code, &'static str)> {
-    names.iter().map(|name| (*name, Code::Unschedulable, ANTI_AFFINITY)).collect()
+fn repelled(names: &[&'static str]) -> Vec<(&'static str, NaiveCode, &'static str)> {
+    names.iter().map(|name| (*name, NaiveCode::Unschedulable, ANTI_AFFINITY)).collect()
 }
 
-fn refused(names: &[&'static str]) -> Vec<(&'static str, Code, &'static str)> {
-    names.iter().map(|name| (*name, Code::Unschedulable, EXISTING_ANTI_AFFINITY)).collect()
+fn refused(names: &[&'static str]) -> Vec<(&'static str, NaiveCode, &'static str)> {
+    names.iter().map(|name| (*name, NaiveCode::Unschedulable, EXISTING_ANTI_AFFINITY)).collect()
 }
 
 fn in_namespaces(names: &[&str], term: PodAffinityTermInput) -> PodAffinityTermInput {
@@ -45,9 +45,9 @@ fn teams(cluster: &mut NaiveCluster) {
     }
 }
 
-fn affinity_filter_cases() -> Vec<Case> {
+fn affinity_filter_cases() -> Vec<PluginCase> {
     let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
-    let case = |name, pod| Case::new(name, &three(), pod);
+    let case = |name, pod| PluginCase::new(name, &three(), pod);
     let mut no_zone = three();
     no_zone[1].labels.remove("zone");
     #[rustfmt::skip]
@@ -66,11 +66,11 @@ fn affinity_filter_cases() -> Vec<Case> {
         case("terminating pods count", web().near(term("zone", "app=db"))).with(&[("a", db().terminating())]).rejects(&lonely(&["c"])),
         case("the first of a group may go anywhere", web().near(term("zone", "app=web"))).all_fit(),
         case("the second may not", web().near(term("zone", "app=web"))).with(&[("a", web())]).rejects(&lonely(&["c"])),
-        Case::new("the first of a group, only where the topology is", &no_zone, web().near(term("zone", "app=web"))).rejects(&lonely(&["b"])),
-        Case::new("the first of a group, with two topologies", &no_zone, web().near(term("zone", "app=web")).near(term("node", "app=web"))).rejects(&lonely(&["b"])),
+        PluginCase::new("the first of a group, only where the topology is", &no_zone, web().near(term("zone", "app=web"))).rejects(&lonely(&["b"])),
+        PluginCase::new("the first of a group, with two topologies", &no_zone, web().near(term("zone", "app=web")).near(term("node", "app=web"))).rejects(&lonely(&["b"])),
         case("the first of a group that matches one of its terms only", web().near(term("zone", "app=web")).near(term("zone", "tier"))).rejects(&lonely(&["a", "b", "c"])),
         case("the first, while pods elsewhere match", web().near(term("node", "app=web"))).with(&[("c", web())]).rejects(&lonely(&["a", "b"])),
-        Case::new("a match where the topology is not counts for nothing, and the pod is the first", &no_zone, web().near(term("zone", "app=web"))).with(&[("b", web())]).rejects(&lonely(&["b"])),
+        PluginCase::new("a match where the topology is not counts for nothing, and the pod is the first", &no_zone, web().near(term("zone", "app=web"))).with(&[("b", web())]).rejects(&lonely(&["b"])),
         case("a selector of namespaces", web().near(in_selected("team=red", term("zone", "app=db")))).having(teams).with(&[("a", db().namespaced("red")), ("c", db().namespaced("blue"))]).rejects(&lonely(&["c"])),
         case("a selector of namespaces that selects none", web().near(in_selected("team=green", term("zone", "app=db")))).having(teams).with(&[("a", db().namespaced("red"))]).rejects(&lonely(&["a", "b", "c"])),
         case("a selector of namespaces does not include the pod's own", web().near(in_selected("team=red", term("zone", "app=db")))).having(teams).with(&[("a", db())]).rejects(&lonely(&["a", "b", "c"])),
@@ -82,10 +82,10 @@ fn affinity_filter_cases() -> Vec<Case> {
     cases
 }
 
-fn anti_affinity_filter_cases() -> Vec<Case> {
+fn anti_affinity_filter_cases() -> Vec<PluginCase> {
     let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
     let shy = || db().away(term("zone", "app=web"));
-    let case = |name, pod| Case::new(name, &three(), pod);
+    let case = |name, pod| PluginCase::new(name, &three(), pod);
     #[rustfmt::skip]
     let cases = vec![
         case("away from pods of the zone", web().away(term("zone", "app=db"))).with(&[("a", db())]).rejects(&repelled(&["a", "b"])),
@@ -121,16 +121,16 @@ fn anti_affinity_filter_cases() -> Vec<Case> {
 }
 
 /// All cases of Filter.
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let mut cases = affinity_filter_cases();
     cases.extend(anti_affinity_filter_cases());
     cases
 }
 
 /// All cases of Score.
-fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<PluginCase> {
     let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
-    let case = |name, pod| Case::new(name, &three(), pod);
+    let case = |name, pod| PluginCase::new(name, &three(), pod);
     let args = |hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods| {
         PluginArgs::InterPodAffinity(InterPodAffinityArgs {
             hard_pod_affinity_weight,

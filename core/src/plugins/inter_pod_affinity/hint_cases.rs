@@ -1,6 +1,6 @@
 //! Which events bring back pods that InterPodAffinity rejected.
 
-use crate::framework::event::Action;
+use crate::framework::event::ActionType;
 use crate::input::PodInput;
 use crate::plugins::helper::hint_cases::{
     HintCase, What, ZONE_A, added, also_asking, app, both, came, elsewhere, far_from, gap, labelled, near,
@@ -52,7 +52,7 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         queues("it may be the first of its group now", near("me"), went(app("me"))),
         queues("the same, by its labels", near("me"), pod_relabelled("me", "web")),
         skips("never was of the group", near("me"), went(app("web"))),
-        skips("is on no node", near("db"), What::Nowhere(Action::ADD, app("db"))),
+        skips("is on no node", near("db"), What::Nowhere(ActionType::ADD, app("db"))),
         queues("whom it cannot bear went", far_from("db"), went(app("db"))),
         skips("somebody else went", far_from("db"), went(app("web"))),
         queues("is one no longer", far_from("db"), pod_relabelled("db", "web")),
@@ -68,7 +68,7 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         queues("no term holds any more", far_from_both(), untiered("web")),
         queues("one of the two of who went", app("db"), went(far_from_both())),
         skips("who went meant others", app("web"), went(far_from("db"))),
-        queues("labels", near("me"), What::Own(Action::UPDATE_POD_LABEL, near("me"))),
+        queues("labels", near("me"), What::Own(ActionType::UPDATE_POD_LABEL, near("me"))),
     ];
     cases
 }

@@ -6,7 +6,7 @@
 
 use super::InterPodAffinity;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventObject, EventResource, NodeState};
+use crate::framework::event::{ActionType, Event, EventObject, EventResource, NodeState};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::ids::Symbol;
 use crate::input::{Labels, PodAffinityTermInput};
@@ -25,29 +25,29 @@ impl EnqueueExtensions for InterPodAffinity {
 
 const EVENTS: &[RegisteredEvent] = &[
     RegisteredEvent::by_class(EventResource::AssignedPod, POD_CHANGES, after_pod_change),
-    RegisteredEvent::always(EventResource::TargetPod, Action::UPDATE_POD_LABEL),
+    RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_LABEL),
     // Differs: upstream does not hear of nodes that are deleted. The pods of such a node are in no domain
     // any more, often long before the garbage collector deletes them.
     RegisteredEvent::by_class(
         EventResource::Node,
-        Action::ADD.or(Action::UPDATE_NODE_LABEL).or(Action::DELETE),
+        ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL).or(ActionType::DELETE),
         after_node_change,
     ),
-    RegisteredEvent::by_class(EventResource::Namespace, Action::ALL, after_namespace_change),
+    RegisteredEvent::by_class(EventResource::Namespace, ActionType::ALL, after_namespace_change),
 ];
 
 /// [`KnownGaps::Upstream`]: what upstream registers for.
 const UPSTREAM_EVENTS: &[RegisteredEvent] = &[
     RegisteredEvent::by_class(EventResource::AssignedPod, POD_CHANGES, upstream_after_pod_change),
-    RegisteredEvent::always(EventResource::TargetPod, Action::UPDATE_POD_LABEL),
+    RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_LABEL),
     RegisteredEvent::by_class(
         EventResource::Node,
-        Action::ADD.or(Action::UPDATE_NODE_LABEL),
+        ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL),
         upstream_after_node_change,
     ),
 ];
 
-const POD_CHANGES: Action = Action::ADD.or(Action::UPDATE_POD_LABEL).or(Action::DELETE);
+const POD_CHANGES: ActionType = ActionType::ADD.or(ActionType::UPDATE_POD_LABEL).or(ActionType::DELETE);
 
 /// Which namespaces a namespace selector is taken to select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::NAME;
 use crate::input::{Labels, NodeInput, PodAffinityTermInput, PodInput};
 use crate::naive::selector::{Selector, UnreadableSelector};
-use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, PreFilter, Verdict};
+use crate::naive::{NODE_SCORE_MAX, NaiveCluster, NaiveCode, NaivePreFilter, NaiveVerdict};
 
 pub(super) const AFFINITY: &str = "node(s) didn't match pod affinity rules";
 pub(super) const ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
@@ -33,33 +33,33 @@ impl Default for InterPodArgs {
 }
 
 /// A topology key and a value of it.
-pub type Domain = (String, String);
+pub type NaiveDomain = (String, String);
 
 /// What PreScore finds: how much each domain weighs.
-pub type Weights = BTreeMap<Domain, i64>;
+pub type Weights = BTreeMap<NaiveDomain, i64>;
 
 /// What PreFilter finds. Domains whose count is 0 are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct NaiveAffinityCounts {
     affinity_terms: Vec<Term>,
     anti_affinity_terms: Vec<Term>,
     namespace_labels: Labels,
     /// Pods that match all of the pod's affinity terms.
-    affinity: BTreeMap<Domain, i64>,
+    affinity: BTreeMap<NaiveDomain, i64>,
     /// Pods that match one of the pod's anti-affinity terms.
-    anti_affinity: BTreeMap<Domain, i64>,
+    anti_affinity: BTreeMap<NaiveDomain, i64>,
     /// Anti-affinity terms of pods that are there and that match the pod.
-    existing_anti_affinity: BTreeMap<Domain, i64>,
+    existing_anti_affinity: BTreeMap<NaiveDomain, i64>,
 }
 
 /// Counts the pods that the required terms match, and what required anti-affinity of other pods
 /// matches the pod.
-pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> (PreFilter, Counts) {
+pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> (NaivePreFilter, NaiveAffinityCounts) {
     let Ok(terms) = Terms::read(pod) else {
-        let verdict = Verdict::new(NAME, Code::UnschedulableAndUnresolvable, UNREADABLE);
-        return (PreFilter::Reject(verdict), Counts::default());
+        let verdict = NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, UNREADABLE);
+        return (NaivePreFilter::Reject(verdict), NaiveAffinityCounts::default());
     };
-    let mut counts = Counts {
+    let mut counts = NaiveAffinityCounts {
         affinity_terms: terms.affinity.iter().map(|term| term.unrolled(cluster)).collect(),
         anti_affinity_terms: terms.anti_affinity.iter().map(|term| term.unrolled(cluster)).collect(),
         namespace_labels: namespace_labels(cluster, pod),
@@ -72,14 +72,14 @@ pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> (PreFilter, Counts)
     }
     let has_terms = !counts.affinity_terms.is_empty() || !counts.anti_affinity_terms.is_empty();
     let answer = if has_terms || !counts.existing_anti_affinity.is_empty() {
-        PreFilter::AllNodes
+        NaivePreFilter::AllNodes
     } else {
-        PreFilter::Skip
+        NaivePreFilter::Skip
     };
     (answer, counts)
 }
 
-impl Counts {
+impl NaiveAffinityCounts {
     /// Counts another pod on the node.
     pub fn add_pod(&mut self, pod: &PodInput, added: &PodInput, node: &NodeInput) {
         self.change(pod, added, node, 1);
@@ -109,7 +109,7 @@ impl Counts {
     }
 }
 
-fn change_count(counts: &mut BTreeMap<Domain, i64>, node: &NodeInput, key: &str, by: i64) {
+fn change_count(counts: &mut BTreeMap<NaiveDomain, i64>, node: &NodeInput, key: &str, by: i64) {
     if let Some(value) = node.labels.get(key) {
         *counts.entry((key.to_owned(), value.clone())).or_default() += by;
         counts.retain(|_, count| *count != 0);
@@ -119,28 +119,28 @@ fn change_count(counts: &mut BTreeMap<Domain, i64>, node: &NodeInput, key: &str,
 /// Rejects a node in a domain without the pods that the pod wants to be near, or with pods that it
 /// or they want to be away from.
 #[must_use]
-pub fn filter(counts: &Counts, pod: &PodInput, node: &NodeInput) -> Option<Verdict> {
+pub fn filter(counts: &NaiveAffinityCounts, pod: &PodInput, node: &NodeInput) -> Option<NaiveVerdict> {
     if !has_affinity(counts, pod, node) {
-        return Some(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, AFFINITY));
+        return Some(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, AFFINITY));
     }
-    let is_in = |domains: &BTreeMap<Domain, i64>, key: &str| {
+    let is_in = |domains: &BTreeMap<NaiveDomain, i64>, key: &str| {
         let value = node.labels.get(key);
         value.is_some_and(|value| domains.get(&(key.to_owned(), value.clone())).is_some_and(|&it| it > 0))
     };
     if counts.anti_affinity_terms.iter().any(|term| is_in(&counts.anti_affinity, &term.topology_key)) {
-        return Some(Verdict::new(NAME, Code::Unschedulable, ANTI_AFFINITY));
+        return Some(NaiveVerdict::new(NAME, NaiveCode::Unschedulable, ANTI_AFFINITY));
     }
     if node.labels.keys().any(|key| is_in(&counts.existing_anti_affinity, key)) {
-        return Some(Verdict::new(NAME, Code::Unschedulable, EXISTING_ANTI_AFFINITY));
+        return Some(NaiveVerdict::new(NAME, NaiveCode::Unschedulable, EXISTING_ANTI_AFFINITY));
     }
     None
 }
 
 /// Whether every affinity term finds pods in the node's domain. The first pod of a group that wants
 /// to be together finds none anywhere: it may go where the topology is.
-fn has_affinity(counts: &Counts, pod: &PodInput, node: &NodeInput) -> bool {
+fn has_affinity(counts: &NaiveAffinityCounts, pod: &PodInput, node: &NodeInput) -> bool {
     let terms = &counts.affinity_terms;
-    let domains: Option<Vec<Domain>> = terms
+    let domains: Option<Vec<NaiveDomain>> = terms
         .iter()
         .map(|term| Some((term.topology_key.clone(), node.labels.get(&term.topology_key)?.clone())))
         .collect();

@@ -1,26 +1,28 @@
 //! InterPodAffinity in the words of a profile: its plain twin, random arguments, bench pods.
 
 use super::NAME;
-use super::naive::{Counts, InterPodArgs, filter, normalize, pre_filter, pre_score, score};
+use super::naive::{InterPodArgs, NaiveAffinityCounts, filter, normalize, pre_filter, pre_score, score};
 use crate::fake::Rng;
 use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
 use crate::input::{LabelSelectorInput, NodeInput, PodAffinityInput, PodAffinityTermInput, PodInput};
 use crate::naive::NaivePod;
 use crate::naive::bench::{BenchPod, HOSTNAME, ZONE, labelled};
 use crate::naive::plugin_twin::{
-    Asked, Counted, Fakes, FilterTwin, PluginTwin, PodCounts, PreScore, ScoreTwin, any_node,
+    Asked, Fakes, FilterTwin, NaiveCounted, NaivePodCounts, NaivePreScore, PluginTwin, ScoreTwin, any_node,
 };
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
     filter: Some(FilterTwin {
         pre_filter: |asked| pre_filter(asked.cluster, asked.pod).0,
-        count: |asked| Counted::of(Some(pre_filter(asked.cluster, asked.pod).1)),
+        count: |asked| NaiveCounted::of(Some(pre_filter(asked.cluster, asked.pod).1)),
         filter: |asked, counted, node| filter(counted.get()?, asked.pod, &node.input),
         benches: bench_filters,
     }),
     score: Some(ScoreTwin {
-        pre_score: |asked, _| PreScore::of(pre_score(&InterPodArgs::of(asked), asked.cluster, asked.pod)),
+        pre_score: |asked, _| {
+            NaivePreScore::of(pre_score(&InterPodArgs::of(asked), asked.cluster, asked.pod))
+        },
         score: |_, found, node| found.get().map_or(0, |weights| score(weights, &node.input)),
         normalize: |_, _, raw| normalize(raw),
         benches: bench_scores,
@@ -29,16 +31,16 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
     bench_node: any_node,
 };
 
-impl PodCounts for Counts {
+impl NaivePodCounts for NaiveAffinityCounts {
     fn add_pod(&mut self, pod: &PodInput, added: &NaivePod, node: &NodeInput) {
-        Counts::add_pod(self, pod, added, node);
+        NaiveAffinityCounts::add_pod(self, pod, added, node);
     }
 
     fn remove_pod(&mut self, pod: &PodInput, removed: &NaivePod, node: &NodeInput) {
-        Counts::remove_pod(self, pod, removed, node);
+        NaiveAffinityCounts::remove_pod(self, pod, removed, node);
     }
 
-    fn boxed(&self) -> Box<dyn PodCounts> {
+    fn boxed(&self) -> Box<dyn NaivePodCounts> {
         Box::new(self.clone())
     }
 }

@@ -2,8 +2,8 @@
 
 use super::hint_cases::hint_cases;
 use crate::input::{NodeAffinityInput, NodeInput, PodInput};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, PodParts, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, PodParts, node, pod};
 use crate::naive::testing::{requirement, term};
 
 pub(super) const CASES: Cases =
@@ -13,9 +13,9 @@ fn nodes() -> [NodeInput; 3] {
     [node("a", "disk=ssd"), node("b", "disk=hdd"), node("c", "")]
 }
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let out = |name| {
-        (name, Code::UnschedulableAndUnresolvable, "node(s) didn't match Pod's node affinity/selector")
+        (name, NaiveCode::UnschedulableAndUnresolvable, "node(s) didn't match Pod's node affinity/selector")
     };
     let required = |operator, values: &[&str]| {
         let required = Some(vec![term(&[requirement("disk", operator, values)])]);
@@ -23,14 +23,14 @@ fn filter_cases() -> Vec<Case> {
         PodInput { node_affinity, ..pod("") }
     };
     vec![
-        Case::new("asks for nothing", &nodes(), pod("")),
-        Case::new("a node selector", &nodes(), pod("").on("disk=ssd")).rejects(&[out("b"), out("c")]),
-        Case::new("a term", &nodes(), required("Exists", &[])).rejects(&[out("c")]),
-        Case::new("a term of none", &nodes(), required("NotIn", &["hdd"])).rejects(&[out("b")]),
+        PluginCase::new("asks for nothing", &nodes(), pod("")),
+        PluginCase::new("a node selector", &nodes(), pod("").on("disk=ssd")).rejects(&[out("b"), out("c")]),
+        PluginCase::new("a term", &nodes(), required("Exists", &[])).rejects(&[out("c")]),
+        PluginCase::new("a term of none", &nodes(), required("NotIn", &["hdd"])).rejects(&[out("b")]),
     ]
 }
 
-fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<PluginCase> {
     let preferring = |weights: &[(i32, &str)]| {
         let preferred =
             weights.iter().map(|(weight, value)| (*weight, term(&[requirement("disk", "In", &[value])])));
@@ -39,9 +39,9 @@ fn score_cases() -> Vec<Case> {
         PodInput { node_affinity, ..pod("") }
     };
     vec![
-        Case::new("prefers nothing", &nodes(), pod("")),
-        Case::new("prefers one", &nodes(), preferring(&[(10, "ssd")])).scores(&[100, 0, 0]),
-        Case::new("one more than the other", &nodes(), preferring(&[(8, "ssd"), (2, "hdd")]))
+        PluginCase::new("prefers nothing", &nodes(), pod("")),
+        PluginCase::new("prefers one", &nodes(), preferring(&[(10, "ssd")])).scores(&[100, 0, 0]),
+        PluginCase::new("one more than the other", &nodes(), preferring(&[(8, "ssd"), (2, "hdd")]))
             .scores(&[100, 25, 0]),
     ]
 }

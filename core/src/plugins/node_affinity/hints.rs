@@ -4,7 +4,7 @@
 
 use super::NodeAffinity;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource, NodeState};
+use crate::framework::event::{ActionType, Event, EventResource, NodeState};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 use crate::world::World;
@@ -17,7 +17,7 @@ impl EnqueueExtensions for NodeAffinity {
 
 const EVENTS: &[RegisteredEvent] = &[RegisteredEvent::by_class(
     EventResource::Node,
-    Action::ADD.or(Action::UPDATE_NODE_LABEL),
+    ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL),
     after_node_change,
 )];
 

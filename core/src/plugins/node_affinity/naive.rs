@@ -12,7 +12,7 @@ use crate::input::{Labels, NodeAffinityInput, NodeInput, NodeSelectorTermInput, 
 use crate::naive::bench::{BenchPod, ZONE, plain};
 use crate::naive::names::{is_label_value, is_qualified_name};
 use crate::naive::plugin_twin::{self, Asked, Fakes, FilterTwin, PluginTwin, ScoreTwin, any_node, no_counts};
-use crate::naive::{Code, NaiveNode, PreFilter, Verdict, normalize};
+use crate::naive::{NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict, normalize};
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -33,9 +33,9 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
     }),
     score: Some(ScoreTwin {
         pre_score: |asked, _| match pre_score(asked.pod, added(asked)) {
-            Ok(PreScore::Run) => plugin_twin::PreScore::run(),
-            Ok(PreScore::Skip) => plugin_twin::PreScore::Skip,
-            Err(UnreadableTerm) => plugin_twin::PreScore::Fail,
+            Ok(NaiveNodeAffinityPreScore::Run) => plugin_twin::NaivePreScore::run(),
+            Ok(NaiveNodeAffinityPreScore::Skip) => plugin_twin::NaivePreScore::Skip,
+            Err(UnreadableTerm) => plugin_twin::NaivePreScore::Fail,
         },
         score: |asked, _, node| score(asked.pod, added(asked), node),
         normalize: |_, _, raw| normalize(raw),
@@ -103,7 +103,7 @@ pub struct UnreadableTerm;
 
 /// What PreScore says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreScore {
+pub enum NaiveNodeAffinityPreScore {
     /// Score the nodes.
     Run,
     /// Nothing to score by.
@@ -113,32 +113,32 @@ pub enum PreScore {
 /// Skips pods without requirements, and narrows the nodes to those named by `matchFields` when
 /// every required term names some.
 #[must_use]
-pub fn pre_filter(pod: &PodInput, added: Option<&NodeAffinityInput>) -> PreFilter {
+pub fn pre_filter(pod: &PodInput, added: Option<&NodeAffinityInput>) -> NaivePreFilter {
     let required = required_terms(pod);
     let has_added = added.is_some_and(|added| added.required.is_some());
     if required.is_none() && execution_terms(pod).is_none() && !has_added && pod.node_selector.is_none() {
-        return PreFilter::Skip;
+        return NaivePreFilter::Skip;
     }
     let terms = required.unwrap_or_default();
     let names_per_term: Option<Vec<BTreeSet<String>>> = terms.iter().map(named_nodes).collect();
     let names: BTreeSet<String> = match names_per_term {
         Some(names) if !names.is_empty() => names.into_iter().flatten().collect(),
-        _ => return PreFilter::AllNodes,
+        _ => return NaivePreFilter::AllNodes,
     };
     if names.is_empty() {
-        return PreFilter::Reject(Verdict::new(
+        return NaivePreFilter::Reject(NaiveVerdict::new(
             NAME,
-            Code::UnschedulableAndUnresolvable,
+            NaiveCode::UnschedulableAndUnresolvable,
             "pod affinity terms conflict",
         ));
     }
-    PreFilter::Nodes(names)
+    NaivePreFilter::Nodes(names)
 }
 
 /// Rejects a node that the scheduler's own affinity or the pod's requirements exclude.
 #[must_use]
-pub fn filter(pod: &PodInput, added: Option<&NodeAffinityInput>, node: &NaiveNode) -> Option<Verdict> {
-    let reject = |reason| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason);
+pub fn filter(pod: &PodInput, added: Option<&NodeAffinityInput>, node: &NaiveNode) -> Option<NaiveVerdict> {
+    let reject = |reason| NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason);
     if let Some(terms) = added.and_then(|added| added.required.as_ref())
         && !any_term_matches(terms, &node.input)
     {
@@ -155,7 +155,10 @@ pub fn filter(pod: &PodInput, added: Option<&NodeAffinityInput>, node: &NaiveNod
 /// # Errors
 ///
 /// When a preferred term that has a weight cannot be read.
-pub fn pre_score(pod: &PodInput, added: Option<&NodeAffinityInput>) -> Result<PreScore, UnreadableTerm> {
+pub fn pre_score(
+    pod: &PodInput,
+    added: Option<&NodeAffinityInput>,
+) -> Result<NaiveNodeAffinityPreScore, UnreadableTerm> {
     let own = preferred_terms(pod);
     let is_unreadable = own
         .unwrap_or_default()
@@ -167,9 +170,9 @@ pub fn pre_score(pod: &PodInput, added: Option<&NodeAffinityInput>) -> Result<Pr
     let added = added.and_then(|added| added.preferred.as_ref());
     let has_added = added.is_some_and(|terms| !terms.is_empty());
     if own.is_none() && !has_added {
-        return Ok(PreScore::Skip);
+        return Ok(NaiveNodeAffinityPreScore::Skip);
     }
-    Ok(PreScore::Run)
+    Ok(NaiveNodeAffinityPreScore::Run)
 }
 
 /// The weights of the preferred terms that match, the scheduler's own and the pod's.

@@ -22,8 +22,8 @@ fn selecting(list: &[(&str, &str)]) -> PodInput {
     PodInput { node_selector: Some(labels(list)), ..Default::default() }
 }
 
-fn names(list: &[&str]) -> PreFilter {
-    PreFilter::Nodes(strings(list).into_iter().collect())
+fn names(list: &[&str]) -> NaivePreFilter {
+    NaivePreFilter::Nodes(strings(list).into_iter().collect())
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn node_selector_cases() {
     ];
     for case in &cases {
         let pod = selecting(case.selector);
-        assert_eq!(pre_filter(&pod, None), PreFilter::AllNodes, "case: {}", case.name);
+        assert_eq!(pre_filter(&pod, None), NaivePreFilter::AllNodes, "case: {}", case.name);
         let verdict = filter(&pod, None, &labelled("n", case.labels));
         assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
     }
@@ -107,7 +107,7 @@ fn requirement_cases() {
         let verdict = filter(&pod, None, &labelled("n", &list));
         assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
         if let Some(verdict) = verdict {
-            assert_eq!(verdict.code, Code::UnschedulableAndUnresolvable);
+            assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);
             assert_eq!(verdict.reasons, ["node(s) didn't match Pod's node affinity/selector"]);
         }
     }
@@ -118,7 +118,7 @@ fn required_term_cases() {
     struct Case {
         name: &'static str,
         pod: PodInput,
-        pre_filter: PreFilter,
+        pre_filter: NaivePreFilter,
         fits: bool,
     }
     let ssd = || requirement("disk", "In", &["ssd"]);
@@ -130,16 +130,16 @@ fn required_term_cases() {
         match_fields: fields.to_vec(),
     };
     // The node is n1 with disk=ssd.
-    let all = PreFilter::AllNodes;
-    let conflict = PreFilter::Reject(Verdict::new(
+    let all = NaivePreFilter::AllNodes;
+    let conflict = NaivePreFilter::Reject(NaiveVerdict::new(
         NAME,
-        Code::UnschedulableAndUnresolvable,
+        NaiveCode::UnschedulableAndUnresolvable,
         "pod affinity terms conflict",
     ));
     #[rustfmt::skip]
     let cases = [
-        Case { name: "nothing required", pod: PodInput::default(), pre_filter: PreFilter::Skip, fits: true },
-        Case { name: "affinity without required terms", pod: PodInput { node_affinity: Some(preferred(&[])), ..Default::default() }, pre_filter: PreFilter::Skip, fits: true },
+        Case { name: "nothing required", pod: PodInput::default(), pre_filter: NaivePreFilter::Skip, fits: true },
+        Case { name: "affinity without required terms", pod: PodInput { node_affinity: Some(preferred(&[])), ..Default::default() }, pre_filter: NaivePreFilter::Skip, fits: true },
         Case { name: "an empty list of terms matches nothing", pod: requiring(&[]), pre_filter: all.clone(), fits: false },
         Case { name: "an empty term matches nothing", pod: requiring(&[term(&[])]), pre_filter: all.clone(), fits: false },
         Case { name: "an empty term beside one that matches", pod: requiring(&[term(&[]), term(&[ssd()])]), pre_filter: all.clone(), fits: true },
@@ -180,7 +180,7 @@ fn required_term_cases() {
 fn added_affinity_is_enforced_before_the_pods_own() {
     let added = required(&[field_term(&[requirement("metadata.name", "In", &["n1"])])]);
     let pod = requiring(&[term(&[requirement("disk", "In", &["ssd"])])]);
-    assert_eq!(pre_filter(&PodInput::default(), Some(&added)), PreFilter::AllNodes);
+    assert_eq!(pre_filter(&PodInput::default(), Some(&added)), NaivePreFilter::AllNodes);
 
     let reason = |node: &NaiveNode| filter(&pod, Some(&added), node).map(|v| v.reasons);
     assert_eq!(reason(&labelled("n1", &[("disk", "ssd")])), None);
@@ -200,7 +200,7 @@ fn score_cases() {
         name: &'static str,
         own: Option<NodeAffinityInput>,
         added: Option<NodeAffinityInput>,
-        pre_score: Result<PreScore, UnreadableTerm>,
+        pre_score: Result<NaiveNodeAffinityPreScore, UnreadableTerm>,
         raw: &'static [i64],
         normal: &'static [i64],
     }
@@ -211,19 +211,19 @@ fn score_cases() {
     // n1: disk=ssd; n2: disk=ssd, gpu; n3: gpu, cores=16.
     #[rustfmt::skip]
     let cases = [
-        Case { name: "no affinity", own: None, added: None, pre_score: Ok(PreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "required terms only", own: Some(required(&[ssd()])), added: None, pre_score: Ok(PreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "an empty list is not absent", own: Some(preferred(&[])), added: None, pre_score: Ok(PreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "no node matches", own: Some(preferred(&[(4, term(&[requirement("zone", "Exists", &[])]))])), added: None, pre_score: Ok(PreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "one node matches", own: Some(preferred(&[(4, big())])), added: None, pre_score: Ok(PreScore::Run), raw: &[0, 0, 4], normal: &[0, 0, 100] },
-        Case { name: "weights add up", own: Some(preferred(&[(2, ssd()), (3, gpu()), (5, big())])), added: None, pre_score: Ok(PreScore::Run), raw: &[2, 5, 8], normal: &[25, 62, 100] },
-        Case { name: "an empty term counts for nothing", own: Some(preferred(&[(9, term(&[])), (1, ssd())])), added: None, pre_score: Ok(PreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
-        Case { name: "by name", own: Some(preferred(&[(7, field_term(&[requirement("metadata.name", "In", &["n2"])]))])), added: None, pre_score: Ok(PreScore::Run), raw: &[0, 7, 0], normal: &[0, 100, 0] },
+        Case { name: "no affinity", own: None, added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "required terms only", own: Some(required(&[ssd()])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "an empty list is not absent", own: Some(preferred(&[])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "no node matches", own: Some(preferred(&[(4, term(&[requirement("zone", "Exists", &[])]))])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "one node matches", own: Some(preferred(&[(4, big())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 4], normal: &[0, 0, 100] },
+        Case { name: "weights add up", own: Some(preferred(&[(2, ssd()), (3, gpu()), (5, big())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[2, 5, 8], normal: &[25, 62, 100] },
+        Case { name: "an empty term counts for nothing", own: Some(preferred(&[(9, term(&[])), (1, ssd())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
+        Case { name: "by name", own: Some(preferred(&[(7, field_term(&[requirement("metadata.name", "In", &["n2"])]))])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 7, 0], normal: &[0, 100, 0] },
         Case { name: "unreadable term", own: Some(preferred(&[(1, ssd()), (2, broken())])), added: None, pre_score: Err(UnreadableTerm), raw: &[1, 1, 0], normal: &[100, 100, 0] },
-        Case { name: "unreadable term without weight", own: Some(preferred(&[(1, ssd()), (0, broken())])), added: None, pre_score: Ok(PreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
-        Case { name: "the scheduler's own terms", own: None, added: Some(preferred(&[(3, ssd())])), pre_score: Ok(PreScore::Run), raw: &[3, 3, 0], normal: &[100, 100, 0] },
-        Case { name: "an empty list of added terms", own: None, added: Some(preferred(&[])), pre_score: Ok(PreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "both", own: Some(preferred(&[(1, gpu())])), added: Some(preferred(&[(3, ssd())])), pre_score: Ok(PreScore::Run), raw: &[3, 4, 1], normal: &[75, 100, 25] },
+        Case { name: "unreadable term without weight", own: Some(preferred(&[(1, ssd()), (0, broken())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
+        Case { name: "the scheduler's own terms", own: None, added: Some(preferred(&[(3, ssd())])), pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[3, 3, 0], normal: &[100, 100, 0] },
+        Case { name: "an empty list of added terms", own: None, added: Some(preferred(&[])), pre_score: Ok(NaiveNodeAffinityPreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "both", own: Some(preferred(&[(1, gpu())])), added: Some(preferred(&[(3, ssd())])), pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[3, 4, 1], normal: &[75, 100, 25] },
     ];
     let nodes = [
         labelled("n1", &[("disk", "ssd")]),
@@ -241,7 +241,7 @@ fn score_cases() {
 }
 
 #[test]
-fn what_must_hold_during_execution_holds_at_scheduling_too() {
+fn execution_affinity_is_required_at_scheduling() {
     let term_of = |value: &str| vec![term(&[requirement("app", "In", &[value])])];
     let pod = |required: Option<&str>, during_execution: &str| PodInput {
         node_affinity: Some(NodeAffinityInput {
@@ -259,7 +259,7 @@ fn what_must_hold_during_execution_holds_at_scheduling_too() {
         ("only this holds", pod(Some("web"), "cache"), false),
     ];
     for (name, pod, fits) in cases {
-        assert_eq!(pre_filter(&pod, None), PreFilter::AllNodes, "case: {name}");
+        assert_eq!(pre_filter(&pod, None), NaivePreFilter::AllNodes, "case: {name}");
         let verdict = filter(&pod, None, &labelled("n", &[("app", "cache")]));
         assert_eq!(verdict.is_none(), fits, "case: {name}");
     }

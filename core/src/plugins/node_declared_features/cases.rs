@@ -2,22 +2,23 @@
 
 use super::hint_cases::hint_cases;
 use crate::input::NodeInput;
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod, worker};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod, worker};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let declaring =
         |name, feature: &str| NodeInput { declared_features: vec![feature.to_owned()], ..node(name, "") };
     let nodes =
         [declaring("a", "RestartAllContainersOnContainerExits"), declaring("b", "Else"), node("c", "")];
     let mut restarting = worker("1", 0);
     restarting.containers[0].may_restart_all = true;
-    let out =
-        |name| (name, Code::UnschedulableAndUnresolvable, "node(s) didn't match Pod's required features");
+    let out = |name| {
+        (name, NaiveCode::UnschedulableAndUnresolvable, "node(s) didn't match Pod's required features")
+    };
     vec![
-        Case::new("asks for no feature", &nodes, pod("")),
-        Case::new("asks for one", &nodes, restarting).rejects(&[out("b"), out("c")]),
+        PluginCase::new("asks for no feature", &nodes, pod("")),
+        PluginCase::new("asks for one", &nodes, restarting).rejects(&[out("b"), out("c")]),
     ]
 }

@@ -1,6 +1,6 @@
 //! Which events bring back pods that NodeDeclaredFeatures rejected.
 
-use crate::framework::event::Action;
+use crate::framework::event::ActionType;
 use crate::input::PodInput;
 use crate::plugins::helper::hint_cases::{HintCase, What, added, node, node_gone, pod, queues, skips};
 
@@ -11,12 +11,12 @@ fn restarting() -> PodInput {
 }
 
 pub(super) fn hint_cases() -> Vec<HintCase> {
-    let declares = What::Node(Action::UPDATE_NODE_DECLARED_FEATURE, Some(node("4")), Some(node("4")));
+    let declares = What::Node(ActionType::UPDATE_NODE_DECLARED_FEATURE, Some(node("4")), Some(node("4")));
     vec![
         queues("any new node", restarting(), added(node("4"))),
         queues("a node declares other features", restarting(), declares),
         skips("a node went", restarting(), node_gone(node("4"))),
-        queues("asks for none any more", restarting(), What::Own(Action::UPDATE_POD_LABEL, pod("1"))),
-        skips("asks for the same", restarting(), What::Own(Action::UPDATE_POD_LABEL, restarting())),
+        queues("asks for none any more", restarting(), What::Own(ActionType::UPDATE_POD_LABEL, pod("1"))),
+        skips("asks for the same", restarting(), What::Own(ActionType::UPDATE_POD_LABEL, restarting())),
     ]
 }

@@ -3,7 +3,7 @@
 
 use super::NodeDeclaredFeatures;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 use crate::world::World;
@@ -15,8 +15,11 @@ impl EnqueueExtensions for NodeDeclaredFeatures {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::always(EventResource::Node, Action::ADD.or(Action::UPDATE_NODE_DECLARED_FEATURE)),
-    RegisteredEvent::by_class(EventResource::TargetPod, Action::UPDATE, after_own_change),
+    RegisteredEvent::always(
+        EventResource::Node,
+        ActionType::ADD.or(ActionType::UPDATE_NODE_DECLARED_FEATURE),
+    ),
+    RegisteredEvent::by_class(EventResource::TargetPod, ActionType::UPDATE, after_own_change),
 ];
 
 fn after_own_change(world: &World, _: &PodClass, event: &Event) -> bool {

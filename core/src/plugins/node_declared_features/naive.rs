@@ -8,7 +8,7 @@ use crate::framework::args::PluginArgs;
 use crate::input::PodInput;
 use crate::naive::bench::{BenchPod, plain};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, no_counts};
-use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
@@ -96,17 +96,17 @@ fn found(declared: &[String]) -> Vec<&str> {
 
 /// Pods that need nothing are not looked at.
 #[must_use]
-pub fn pre_filter(pod: &PodInput) -> PreFilter {
-    if required(pod).is_empty() { PreFilter::Skip } else { PreFilter::AllNodes }
+pub fn pre_filter(pod: &PodInput) -> NaivePreFilter {
+    if required(pod).is_empty() { NaivePreFilter::Skip } else { NaivePreFilter::AllNodes }
 }
 
 /// Rejects a node that does not declare all.
 #[must_use]
-pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let declared = found(&node.input.declared_features);
     let reason = "node(s) didn't match Pod's required features";
     let fits = required(pod).iter().all(|feature| declared.contains(feature));
-    (!fits).then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason))
+    (!fits).then(|| NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))
 }
 
 #[cfg(test)]
@@ -152,11 +152,11 @@ mod tests {
         ];
         for case in &cases {
             let node = empty(NodeInput { declared_features: strings(case.declared), ..node("n", &[]) });
-            assert_eq!(pre_filter(case.pod) == PreFilter::Skip, case.skips, "case: {}", case.name);
+            assert_eq!(pre_filter(case.pod) == NaivePreFilter::Skip, case.skips, "case: {}", case.name);
             let verdict = filter(case.pod, &node);
             assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
             if let Some(verdict) = verdict {
-                assert_eq!(verdict.code, Code::UnschedulableAndUnresolvable);
+                assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);
                 assert_eq!(verdict.reasons, ["node(s) didn't match Pod's required features"]);
             }
         }

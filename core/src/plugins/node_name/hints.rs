@@ -2,7 +2,7 @@
 //! Upstream: nodename/node_name.go.
 
 use super::NodeName;
-use crate::framework::event::{Action, EventResource};
+use crate::framework::event::{ActionType, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 
@@ -12,4 +12,4 @@ impl EnqueueExtensions for NodeName {
     }
 }
 
-const EVENTS: &[RegisteredEvent] = &[RegisteredEvent::always(EventResource::Node, Action::ADD)];
+const EVENTS: &[RegisteredEvent] = &[RegisteredEvent::always(EventResource::Node, ActionType::ADD)];

@@ -10,7 +10,7 @@ use crate::framework::args::PluginArgs;
 use crate::input::PodInput;
 use crate::naive::bench::{BenchPod, plain};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
-use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
@@ -39,22 +39,22 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
 
 /// Only the named node is looked at.
 #[must_use]
-pub fn pre_filter(pod: &PodInput) -> PreFilter {
+pub fn pre_filter(pod: &PodInput) -> NaivePreFilter {
     match wanted(pod) {
-        Some(name) => PreFilter::Nodes(BTreeSet::from([name.to_owned()])),
-        None => PreFilter::AllNodes,
+        Some(name) => NaivePreFilter::Nodes(BTreeSet::from([name.to_owned()])),
+        None => NaivePreFilter::AllNodes,
     }
 }
 
 /// Rejects every node but the named one.
 #[must_use]
-pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     if wanted(pod).is_none_or(|name| name == node.input.name) {
         return None;
     }
-    Some(Verdict::new(
+    Some(NaiveVerdict::new(
         NAME,
-        Code::UnschedulableAndUnresolvable,
+        NaiveCode::UnschedulableAndUnresolvable,
         "node(s) didn't match the requested node name",
     ))
 }
@@ -86,14 +86,14 @@ mod tests {
         for case in &cases {
             let pod = PodInput { node_name: case.wanted.map(str::to_owned), ..Default::default() };
             let expected = match case.wanted {
-                Some(name) if case.is_restricted => PreFilter::Nodes(BTreeSet::from([name.to_owned()])),
-                _ => PreFilter::AllNodes,
+                Some(name) if case.is_restricted => NaivePreFilter::Nodes(BTreeSet::from([name.to_owned()])),
+                _ => NaivePreFilter::AllNodes,
             };
             assert_eq!(pre_filter(&pod), expected, "case: {}", case.name);
             let verdict = filter(&pod, &empty(node("n1", &[])));
             assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
             if let Some(verdict) = verdict {
-                assert_eq!(verdict.code, Code::UnschedulableAndUnresolvable);
+                assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);
             }
         }
     }

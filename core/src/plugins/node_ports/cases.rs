@@ -2,21 +2,22 @@
 
 use super::hint_cases::hint_cases;
 use crate::input::PodInput;
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod, worker};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod, worker};
 use crate::naive::testing::host_port;
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let nodes = [node("a", ""), node("b", "")];
     let using = |ip: &str, port| {
         let mut pod: PodInput = worker("1", 0);
         pod.containers[0].host_ports = vec![host_port(ip, "TCP", port)];
         pod
     };
-    let out = ("a", Code::Unschedulable, "node(s) didn't have free ports for the requested pod ports");
-    let case = |name, pod: PodInput| Case::new(name, &nodes, pod).with(&[("a", using("127.0.0.1", 80))]);
+    let out = ("a", NaiveCode::Unschedulable, "node(s) didn't have free ports for the requested pod ports");
+    let case =
+        |name, pod: PodInput| PluginCase::new(name, &nodes, pod).with(&[("a", using("127.0.0.1", 80))]);
     vec![
         case("no port", pod("")),
         case("a port that is taken", using("127.0.0.1", 80)).rejects(&[out]),

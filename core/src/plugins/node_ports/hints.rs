@@ -3,7 +3,7 @@
 
 use super::NodePorts;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 use crate::world::World;
@@ -15,8 +15,8 @@ impl EnqueueExtensions for NodePorts {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::by_class(EventResource::AssignedPod, Action::DELETE, after_pod_delete),
-    RegisteredEvent::always(EventResource::Node, Action::ADD),
+    RegisteredEvent::by_class(EventResource::AssignedPod, ActionType::DELETE, after_pod_delete),
+    RegisteredEvent::always(EventResource::Node, ActionType::ADD),
 ];
 
 fn after_pod_delete(world: &World, class: &PodClass, event: &Event) -> bool {

@@ -6,7 +6,7 @@ use super::NAME;
 use crate::input::{HostPortInput, PodInput};
 use crate::naive::bench::{BenchPod, plain};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
-use crate::naive::{Code, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
@@ -30,20 +30,24 @@ const ANY_ADDRESS: &str = "0.0.0.0";
 
 /// Pods without host ports are not looked at.
 #[must_use]
-pub fn pre_filter(pod: &PodInput) -> PreFilter {
-    if host_ports(pod).is_empty() { PreFilter::Skip } else { PreFilter::AllNodes }
+pub fn pre_filter(pod: &PodInput) -> NaivePreFilter {
+    if host_ports(pod).is_empty() { NaivePreFilter::Skip } else { NaivePreFilter::AllNodes }
 }
 
 /// Rejects a node where a wanted port is taken.
 #[must_use]
-pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let is_free = |port: &&HostPortInput| node.freed_ports.iter().any(|freed| is_same(port, freed));
     let used: Vec<&HostPortInput> =
         node.pods.iter().flat_map(|pod| host_ports(pod)).filter(|port| !is_free(port)).collect();
     let is_taken =
         host_ports(pod).into_iter().any(|wanted| used.iter().any(|taken| conflicts(wanted, taken)));
     is_taken.then(|| {
-        Verdict::new(NAME, Code::Unschedulable, "node(s) didn't have free ports for the requested pod ports")
+        NaiveVerdict::new(
+            NAME,
+            NaiveCode::Unschedulable,
+            "node(s) didn't have free ports for the requested pod ports",
+        )
     })
 }
 
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_two_pods_hold_is_free_once_either_leaves() {
+    fn host_port_of_two_pods_is_free_when_either_is_removed() {
         let named = |name: &str| {
             let mut pod = crate::naive::NaivePod::from(pod_with_ports(&[("", "", 80)]));
             pod.meta.name = name.to_owned();
@@ -145,28 +149,28 @@ mod tests {
             let mut node = empty(node("n", &[]));
             node.pods.push(pod_with_ports(case.used).into());
             let wanted = pod_with_ports(case.wanted);
-            assert_eq!(pre_filter(&wanted), PreFilter::AllNodes);
+            assert_eq!(pre_filter(&wanted), NaivePreFilter::AllNodes);
             let verdict = filter(&wanted, &node);
             assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
             if let Some(verdict) = verdict {
-                assert_eq!(verdict.code, Code::Unschedulable);
+                assert_eq!(verdict.code, NaiveCode::Unschedulable);
             }
         }
     }
 
     #[test]
-    fn only_containers_that_run_on_hold_ports() {
+    fn only_containers_and_sidecars_hold_host_ports() {
         let ports = &[("", "TCP", 80)][..];
         let plain_init = PodInput {
             init_containers: vec![with_ports(container(&[]), ports)],
             containers: vec![container(&[])],
             ..Default::default()
         };
-        assert_eq!(pre_filter(&plain_init), PreFilter::Skip);
+        assert_eq!(pre_filter(&plain_init), NaivePreFilter::Skip);
 
         let with_sidecar =
             PodInput { init_containers: vec![with_ports(sidecar(&[]), ports)], ..Default::default() };
-        assert_eq!(pre_filter(&with_sidecar), PreFilter::AllNodes);
+        assert_eq!(pre_filter(&with_sidecar), NaivePreFilter::AllNodes);
         let mut node = empty(node("n", &[]));
         node.pods.push(plain_init.into());
         assert!(filter(&with_sidecar, &node).is_none());
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn pods_without_host_ports_are_skipped() {
-        assert_eq!(pre_filter(&pod_with_ports(&[])), PreFilter::Skip);
-        assert_eq!(pre_filter(&pod_with_ports(&[("", "TCP", 0)])), PreFilter::Skip);
+        assert_eq!(pre_filter(&pod_with_ports(&[])), NaivePreFilter::Skip);
+        assert_eq!(pre_filter(&pod_with_ports(&[("", "TCP", 0)])), NaivePreFilter::Skip);
     }
 }

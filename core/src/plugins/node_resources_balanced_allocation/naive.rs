@@ -7,9 +7,9 @@ use crate::fake::{self};
 use crate::framework::args::{NodeResourcesBalancedAllocationArgs, PluginArgs};
 use crate::input::PodInput;
 use crate::naive::bench::{BenchPod, plain};
-use crate::naive::plugin_twin::{Asked, Fakes, PluginTwin, PreScore, ScoreTwin, any_node, as_it_is};
+use crate::naive::plugin_twin::{Asked, Fakes, NaivePreScore, PluginTwin, ScoreTwin, any_node, as_it_is};
 use crate::naive::requests::balanced_score_request;
-use crate::naive::{NODE_SCORE_MAX, NaiveNode, PreFilter};
+use crate::naive::{NODE_SCORE_MAX, NaiveNode, NaivePreFilter};
 use crate::plugins::node_resources_fit::naive::{ResourceSpec, requested, usage};
 use crate::plugins::node_volume_limits::naive as node_volume_limits;
 
@@ -20,9 +20,9 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
         pre_score: |asked, _| {
             let args = args(asked);
             let asks_for_volumes =
-                args.counts_volumes && node_volume_limits::pre_filter(asked.pod) != PreFilter::Skip;
+                args.counts_volumes && node_volume_limits::pre_filter(asked.pod) != NaivePreFilter::Skip;
             let is_skipped = !asks_for_volumes && is_skipped(asked.pod, &specs(args));
-            if is_skipped { PreScore::Skip } else { PreScore::run() }
+            if is_skipped { NaivePreScore::Skip } else { NaivePreScore::run() }
         },
         score: |asked, _, node| {
             let args = args(asked);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn volumes_are_one_more_share() {
+    fn volume_count_is_one_more_fraction() {
         let specs = default_resources();
         let node = empty(node("n", &[("cpu", "10"), ("memory", "1000")]));
         let request = pod(&[("cpu", "5"), ("memory", "500")]);

@@ -1,19 +1,19 @@
 //! Cases that NodeResourcesFit and its plain twin are held to alike.
 
 use super::hint_cases::hint_cases;
-use super::{NAME, ScoringStrategy, Strategy};
+use super::{NAME, ScoringStrategy, ScoringStrategyType};
 use crate::framework::args::{NodeResourcesFitArgs, PluginArgs};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, worker};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, worker};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let nodes = [node("a", ""), node("b", "")];
-    let case = |name, cpu| Case::new(name, &nodes, worker(cpu, 0)).with(&[("a", worker("6", 0))]);
-    let full = ("a", Code::Unschedulable, "Insufficient cpu");
-    let never = |name| (name, Code::UnschedulableAndUnresolvable, "Insufficient cpu");
+    let case = |name, cpu| PluginCase::new(name, &nodes, worker(cpu, 0)).with(&[("a", worker("6", 0))]);
+    let full = ("a", NaiveCode::Unschedulable, "Insufficient cpu");
+    let never = |name| (name, NaiveCode::UnschedulableAndUnresolvable, "Insufficient cpu");
     vec![
         case("fits exactly", "4").all_fit(),
         case("no room beside a pod", "5").rejects(&[full]),
@@ -21,18 +21,21 @@ fn filter_cases() -> Vec<Case> {
     ]
 }
 
-fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<PluginCase> {
     let nodes = [node("a", ""), node("b", "")];
     let by = |strategy| {
         let scoring_strategy = ScoringStrategy { strategy, resources: vec![("cpu".to_owned(), 1)] };
         PluginArgs::NodeResourcesFit(NodeResourcesFitArgs { scoring_strategy, ..Default::default() })
     };
     let case = |name, strategy| {
-        Case::new(name, &nodes, worker("1", 0)).with(&[("a", worker("4", 0))]).with_args(NAME, by(strategy))
+        PluginCase::new(name, &nodes, worker("1", 0))
+            .with(&[("a", worker("4", 0))])
+            .with_args(NAME, by(strategy))
     };
     vec![
-        case("least allocated", Strategy::LeastAllocated).scores(&[50, 90]),
-        case("most allocated", Strategy::MostAllocated).scores(&[50, 10]),
-        case("a shape", Strategy::RequestedToCapacityRatio(vec![(0, 100), (100, 0)])).scores(&[50, 90]),
+        case("least allocated", ScoringStrategyType::LeastAllocated).scores(&[50, 90]),
+        case("most allocated", ScoringStrategyType::MostAllocated).scores(&[50, 10]),
+        case("a shape", ScoringStrategyType::RequestedToCapacityRatio(vec![(0, 100), (100, 0)]))
+            .scores(&[50, 90]),
     ]
 }

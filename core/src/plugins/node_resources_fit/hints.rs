@@ -3,7 +3,7 @@
 
 use super::NodeResourcesFit;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource, NodeState};
+use crate::framework::event::{ActionType, Event, EventResource, NodeState};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 use crate::resources::{Amounts, ResourceKind};
@@ -16,14 +16,18 @@ impl EnqueueExtensions for NodeResourcesFit {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::by_class(EventResource::AssignedPod, Action::DELETE, after_pod_delete),
+    RegisteredEvent::by_class(EventResource::AssignedPod, ActionType::DELETE, after_pod_delete),
     RegisteredEvent::by_class(
         EventResource::Node,
-        Action::ADD.or(Action::UPDATE_NODE_ALLOCATABLE),
+        ActionType::ADD.or(ActionType::UPDATE_NODE_ALLOCATABLE),
         after_node_change,
     ),
-    RegisteredEvent::by_class(EventResource::AssignedPod, Action::UPDATE_POD_SCALE_DOWN, after_pod_shrank),
-    RegisteredEvent::always(EventResource::TargetPod, Action::UPDATE_POD_SCALE_DOWN),
+    RegisteredEvent::by_class(
+        EventResource::AssignedPod,
+        ActionType::UPDATE_POD_SCALE_DOWN,
+        after_pod_shrank,
+    ),
+    RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_SCALE_DOWN),
 ];
 
 fn after_pod_delete(_: &World, _: &PodClass, event: &Event) -> bool {

@@ -60,7 +60,7 @@ const TOO_MANY_PODS: Reason = Reason::Text("Too many pods");
 
 /// How fullness becomes a score.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strategy {
+pub enum ScoringStrategyType {
     /// The emptier, the better.
     LeastAllocated,
     /// The fuller, the better.
@@ -73,7 +73,7 @@ pub enum Strategy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScoringStrategy {
     /// The function.
-    pub strategy: Strategy,
+    pub strategy: ScoringStrategyType,
     /// Resource names and weights.
     pub resources: Vec<(String, i64)>,
 }
@@ -83,14 +83,14 @@ impl ScoringStrategy {
     #[must_use]
     pub fn least_allocated() -> ScoringStrategy {
         let resources = vec![("cpu".to_owned(), 1), ("memory".to_owned(), 1)];
-        ScoringStrategy { strategy: Strategy::LeastAllocated, resources }
+        ScoringStrategy { strategy: ScoringStrategyType::LeastAllocated, resources }
     }
 }
 
 /// Filters by free amounts and scores by fullness.
 #[derive(Clone, Debug)]
 pub struct NodeResourcesFit {
-    strategy: Strategy,
+    strategy: ScoringStrategyType,
     resources: Vec<(ResourceKind, i64)>,
     /// Columns of `ignoredResources`.
     ignored: Vec<ScalarId>,
@@ -181,9 +181,9 @@ impl NodeResourcesFit {
             }
             let requested = columns.requested_nonzero(kind, row).wrapping_add(request);
             let score = match &self.strategy {
-                Strategy::LeastAllocated => least_allocated(requested, allocatable),
-                Strategy::MostAllocated => most_allocated(requested, allocatable),
-                Strategy::RequestedToCapacityRatio(shape) => {
+                ScoringStrategyType::LeastAllocated => least_allocated(requested, allocatable),
+                ScoringStrategyType::MostAllocated => most_allocated(requested, allocatable),
+                ScoringStrategyType::RequestedToCapacityRatio(shape) => {
                     let score = broken_line(shape, utilization(requested, allocatable));
                     if score <= 0 {
                         continue;
@@ -196,7 +196,7 @@ impl NodeResourcesFit {
         }
         match (&self.strategy, weights) {
             (_, 0) => 0,
-            (Strategy::RequestedToCapacityRatio(_), _) => round_half_away(total, weights),
+            (ScoringStrategyType::RequestedToCapacityRatio(_), _) => round_half_away(total, weights),
             _ => total / weights,
         }
     }
@@ -229,7 +229,7 @@ impl NodeResourcesFit {
     }
 
     fn is_default_strategy(&self) -> bool {
-        self.strategy == Strategy::LeastAllocated
+        self.strategy == ScoringStrategyType::LeastAllocated
             && self.resources == [(ResourceKind::Cpu, 1), (ResourceKind::Memory, 1)]
     }
 }
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn the_broken_line_runs_through_its_points() {
+    fn broken_linear_function_interpolates_between_shape_points() {
         let shape = [(10, 100), (50, 20), (90, 60)];
         let cases = [(0, 100), (10, 100), (30, 60), (50, 20), (70, 40), (90, 60), (100, 60)];
         for (at, score) in cases {

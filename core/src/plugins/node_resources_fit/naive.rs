@@ -16,7 +16,7 @@ use crate::naive::plugin_twin::{
     Asked, Fakes, FilterTwin, PluginTwin, ScoreTwin, all_nodes, always_score, any_node, as_it_is, no_counts,
 };
 use crate::naive::requests::{Resources, fit_request, fit_score_request, occupied};
-use crate::naive::{Code, NODE_SCORE_MAX, NaiveNode, Verdict};
+use crate::naive::{NODE_SCORE_MAX, NaiveCode, NaiveNode, NaiveVerdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -48,17 +48,20 @@ fn bench_scores() -> Vec<BenchPod> {
     };
     let shape = vec![(0, 0), (70, 100), (100, 30)];
     vec![
-        with("resources_fit/least_allocated", super::Strategy::LeastAllocated),
-        with("resources_fit/most_allocated", super::Strategy::MostAllocated),
-        with("resources_fit/requested_to_capacity_ratio", super::Strategy::RequestedToCapacityRatio(shape)),
+        with("resources_fit/least_allocated", super::ScoringStrategyType::LeastAllocated),
+        with("resources_fit/most_allocated", super::ScoringStrategyType::MostAllocated),
+        with(
+            "resources_fit/requested_to_capacity_ratio",
+            super::ScoringStrategyType::RequestedToCapacityRatio(shape),
+        ),
     ]
 }
 
 fn fake_args(rng: &mut Rng) -> PluginArgs {
     let strategy = match rng.range(0..=3) {
-        0 => super::Strategy::LeastAllocated,
-        1 => super::Strategy::MostAllocated,
-        _ => super::Strategy::RequestedToCapacityRatio(fake::shape(rng)),
+        0 => super::ScoringStrategyType::LeastAllocated,
+        1 => super::ScoringStrategyType::MostAllocated,
+        _ => super::ScoringStrategyType::RequestedToCapacityRatio(fake::shape(rng)),
     };
     let mut args = NodeResourcesFitArgs {
         scoring_strategy: ScoringStrategy { strategy, resources: fake::resource_weights(rng) },
@@ -84,14 +87,14 @@ pub struct FitArgs {
     /// Prefixes (before the `/`) of extended resources that Filter does not look at.
     pub ignored_resource_groups: BTreeSet<String>,
     /// How to score.
-    pub strategy: Strategy,
+    pub strategy: NaiveScoringStrategyType,
     /// What to score.
     pub resources: Vec<ResourceSpec>,
 }
 
 /// What is a good node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strategy {
+pub enum NaiveScoringStrategyType {
     /// The emptier, the better.
     LeastAllocated,
     /// The fuller, the better.
@@ -129,10 +132,10 @@ impl FitArgs {
             ignored_resources: args.ignored_resources.iter().cloned().collect(),
             ignored_resource_groups: args.ignored_resource_groups.iter().cloned().collect(),
             strategy: match strategy {
-                super::Strategy::LeastAllocated => Strategy::LeastAllocated,
-                super::Strategy::MostAllocated => Strategy::MostAllocated,
-                super::Strategy::RequestedToCapacityRatio(shape) => {
-                    Strategy::RequestedToCapacityRatio(shape.iter().map(point).collect())
+                super::ScoringStrategyType::LeastAllocated => NaiveScoringStrategyType::LeastAllocated,
+                super::ScoringStrategyType::MostAllocated => NaiveScoringStrategyType::MostAllocated,
+                super::ScoringStrategyType::RequestedToCapacityRatio(shape) => {
+                    NaiveScoringStrategyType::RequestedToCapacityRatio(shape.iter().map(point).collect())
                 }
             },
             resources: resources
@@ -148,7 +151,7 @@ impl Default for FitArgs {
         FitArgs {
             ignored_resources: BTreeSet::new(),
             ignored_resource_groups: BTreeSet::new(),
-            strategy: Strategy::LeastAllocated,
+            strategy: NaiveScoringStrategyType::LeastAllocated,
             resources: default_resources(),
         }
     }
@@ -162,12 +165,12 @@ pub fn default_resources() -> Vec<ResourceSpec> {
 
 /// Rejects a node without room, with a reason for each resource that is short.
 #[must_use]
-pub fn filter(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> Option<NaiveVerdict> {
     let request = fit_request(pod);
     let allocatable = Resources::from_list(&node.input.allocatable);
     let used = requested(node);
     let mut reasons = Vec::new();
-    let mut code = Code::Unschedulable;
+    let mut code = NaiveCode::Unschedulable;
     if node.pods.len() as i64 + 1 > allocatable.pods {
         reasons.push("Too many pods".to_owned());
     }
@@ -175,7 +178,7 @@ pub fn filter(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> Option<Verdic
         if request > 0 && request > allocatable.wrapping_sub(used) {
             reasons.push(format!("Insufficient {name}"));
             if request > allocatable {
-                code = Code::UnschedulableAndUnresolvable;
+                code = NaiveCode::UnschedulableAndUnresolvable;
             }
         }
     };
@@ -195,7 +198,7 @@ pub fn filter(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> Option<Verdic
     if reasons.is_empty() {
         return None;
     }
-    Some(Verdict { plugin: NAME, code, reasons })
+    Some(NaiveVerdict { plugin: NAME, code, reasons })
 }
 
 /// How good the node is by the strategy, with the pod on it.
@@ -211,9 +214,9 @@ pub fn score(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> i64 {
         })
         .collect();
     match &args.strategy {
-        Strategy::LeastAllocated => weighted_mean(&counted, least_allocated),
-        Strategy::MostAllocated => weighted_mean(&counted, most_allocated),
-        Strategy::RequestedToCapacityRatio(shape) => ratio_mean(&counted, shape),
+        NaiveScoringStrategyType::LeastAllocated => weighted_mean(&counted, least_allocated),
+        NaiveScoringStrategyType::MostAllocated => weighted_mean(&counted, most_allocated),
+        NaiveScoringStrategyType::RequestedToCapacityRatio(shape) => ratio_mean(&counted, shape),
     }
 }
 

@@ -99,8 +99,8 @@ fn filter_cases() {
         assert_eq!(reasons, strings(case.reasons), "case: {}", case.name);
         let expected = match (case.reasons.is_empty(), case.is_unresolvable) {
             (true, _) => None,
-            (false, false) => Some(Code::Unschedulable),
-            (false, true) => Some(Code::UnschedulableAndUnresolvable),
+            (false, false) => Some(NaiveCode::Unschedulable),
+            (false, true) => Some(NaiveCode::UnschedulableAndUnresolvable),
         };
         assert_eq!(code, expected, "case: {}", case.name);
     }
@@ -117,18 +117,18 @@ fn the_number_of_pods_is_limited_whatever_they_request() {
         filter(&pod(request), &FitArgs::default(), node).map(|v| (v.reasons, v.code))
     };
     assert_eq!(reasons(&[], &full("2")), None);
-    let too_many = Some((strings(&["Too many pods"]), Code::Unschedulable));
+    let too_many = Some((strings(&["Too many pods"]), NaiveCode::Unschedulable));
     assert_eq!(reasons(&[], &full("1")), too_many);
     assert_eq!(reasons(&[("cpu", "5")], &full("1")), too_many);
     let both = strings(&["Too many pods", "Insufficient cpu"]);
-    assert_eq!(reasons(&[("cpu", "6")], &full("1")), Some((both.clone(), Code::Unschedulable)));
-    assert_eq!(reasons(&[("cpu", "11")], &full("1")), Some((both, Code::UnschedulableAndUnresolvable)));
+    assert_eq!(reasons(&[("cpu", "6")], &full("1")), Some((both.clone(), NaiveCode::Unschedulable)));
+    assert_eq!(reasons(&[("cpu", "11")], &full("1")), Some((both, NaiveCode::UnschedulableAndUnresolvable)));
     let limitless = empty(node("n", &[("cpu", "10")]));
     assert_eq!(reasons(&[], &limitless), too_many);
 }
 
 #[test]
-fn ignored_resources_are_not_looked_at() {
+fn ignored_resources_are_not_checked() {
     let args = FitArgs {
         ignored_resources: BTreeSet::from(["example.com/b".to_owned(), "cpu".to_owned()]),
         ignored_resource_groups: BTreeSet::from(["acme.org".to_owned(), "kubernetes.io".to_owned()]),
@@ -184,9 +184,10 @@ fn least_and_most_allocated_cases() {
     for case in &cases {
         let mut node = empty(node("n", case.allocatable));
         node.pods = case.used.iter().map(|used| pod(used).into()).collect();
-        for (strategy, expected) in
-            [(Strategy::LeastAllocated, case.least), (Strategy::MostAllocated, case.most)]
-        {
+        for (strategy, expected) in [
+            (NaiveScoringStrategyType::LeastAllocated, case.least),
+            (NaiveScoringStrategyType::MostAllocated, case.most),
+        ] {
             let args = FitArgs { strategy, resources: case.resources.clone(), ..FitArgs::default() };
             let got = score(&pod(case.request), &args, &node);
             assert_eq!(got, expected, "case: {}, {:?}", case.name, args.strategy);
@@ -261,7 +262,7 @@ fn requested_to_capacity_ratio_cases() {
         let mut node = empty(node("n", &[("cpu", "4"), ("memory", "10000"), ("example.com/gpu", "8")]));
         node.pods.push(pod(&[("cpu", "0"), ("memory", "0"), ("example.com/gpu", "4")]).into());
         let args = FitArgs {
-            strategy: Strategy::RequestedToCapacityRatio(points(case.shape)),
+            strategy: NaiveScoringStrategyType::RequestedToCapacityRatio(points(case.shape)),
             resources: case.resources.clone(),
             ..FitArgs::default()
         };

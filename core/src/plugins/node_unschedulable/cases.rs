@@ -2,17 +2,18 @@
 
 use super::hint_cases::hint_cases;
 use crate::input::NodeInput;
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, PodParts, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, PodParts, node, pod};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let nodes = [NodeInput { unschedulable: true, ..node("a", "") }, node("b", "")];
-    let out = ("a", Code::UnschedulableAndUnresolvable, "node(s) were unschedulable");
+    let out = ("a", NaiveCode::UnschedulableAndUnresolvable, "node(s) were unschedulable");
     vec![
-        Case::new("a cordoned node", &nodes, pod("")).rejects(&[out]),
-        Case::new("another toleration", &nodes, pod("").tolerating("spot")).rejects(&[out]),
-        Case::new("the toleration", &nodes, pod("").tolerating("node.kubernetes.io/unschedulable")).all_fit(),
+        PluginCase::new("a cordoned node", &nodes, pod("")).rejects(&[out]),
+        PluginCase::new("another toleration", &nodes, pod("").tolerating("spot")).rejects(&[out]),
+        PluginCase::new("the toleration", &nodes, pod("").tolerating("node.kubernetes.io/unschedulable"))
+            .all_fit(),
     ]
 }

@@ -3,7 +3,7 @@
 
 use super::NodeUnschedulable;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::interner::{EMPTY, Taint, TaintEffect};
 use crate::known_gaps::KnownGaps;
@@ -18,10 +18,10 @@ impl EnqueueExtensions for NodeUnschedulable {
 const EVENTS: &[RegisteredEvent] = &[
     RegisteredEvent::by_class(
         EventResource::Node,
-        Action::ADD.or(Action::UPDATE_NODE_TAINT),
+        ActionType::ADD.or(ActionType::UPDATE_NODE_TAINT),
         after_node_change,
     ),
-    RegisteredEvent::by_class(EventResource::TargetPod, Action::UPDATE_POD_TOLERATION, after_toleration),
+    RegisteredEvent::by_class(EventResource::TargetPod, ActionType::UPDATE_POD_TOLERATION, after_toleration),
 ];
 
 fn after_node_change(_: &World, _: &PodClass, event: &Event) -> bool {

@@ -8,7 +8,7 @@ use crate::framework::args::PluginArgs;
 use crate::input::{PodInput, TaintInput, TolerationInput};
 use crate::naive::bench::{BenchPod, plain};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, all_nodes, any_node, no_counts};
-use crate::naive::{Code, NaiveNode, Verdict};
+use crate::naive::{NaiveCode, NaiveNode, NaiveVerdict};
 use crate::plugins::taint_toleration::naive::is_tolerated;
 
 /// The taint that a cordoned node stands for.
@@ -42,12 +42,12 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
 
 /// Rejects a cordoned node.
 #[must_use]
-pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let cordon = TaintInput { key: CORDON.to_owned(), value: String::new(), effect: "NoSchedule".to_owned() };
     if !node.input.unschedulable || is_tolerated(&cordon, &pod.tolerations) {
         return None;
     }
-    Some(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, "node(s) were unschedulable"))
+    Some(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, "node(s) were unschedulable"))
 }
 
 #[cfg(test)]

@@ -3,18 +3,19 @@
 use super::hint_cases::hint_cases;
 use crate::input::storage::StorageInput;
 use crate::input::{NodeInput, PodInput};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod};
 use crate::naive::testing::storage::{claim, csi_node, pod_with, uses, volume};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
 /// A case about pods of namespace `ns` that use these objects.
-fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> Case {
-    Case::new(name, nodes, pod).having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
+fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> PluginCase {
+    PluginCase::new(name, nodes, pod)
+        .having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
 }
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let nodes = [node("a", ""), node("b", "")];
     let objects = || -> Vec<StorageInput> {
         vec![
@@ -32,7 +33,7 @@ fn filter_cases() -> Vec<Case> {
         case("no volume", &nodes, pod(""), Vec::new()),
         case("one more than a node may attach", &nodes, using("c-1"), objects()).with(&placed).rejects(&[(
             "a",
-            Code::Unschedulable,
+            NaiveCode::Unschedulable,
             "node(s) exceed max volume count",
         )]),
         case("one that is attached", &nodes, using("c-0"), objects()).with(&placed).all_fit(),

@@ -3,7 +3,7 @@
 
 use super::NodeVolumeLimits;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::input::VolumeSourceInput;
 use crate::known_gaps::KnownGaps;
@@ -18,11 +18,11 @@ impl EnqueueExtensions for NodeVolumeLimits {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::always(EventResource::CsiNode, Action::ADD),
-    RegisteredEvent::by_class(EventResource::CsiNode, Action::UPDATE, after_csi_node_change),
-    RegisteredEvent::by_class(EventResource::AssignedPod, Action::DELETE, after_pod_delete),
-    RegisteredEvent::by_class(EventResource::PersistentVolumeClaim, Action::ADD, is_claim_of),
-    RegisteredEvent::by_class(EventResource::VolumeAttachment, Action::DELETE, after_detach),
+    RegisteredEvent::always(EventResource::CsiNode, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::CsiNode, ActionType::UPDATE, after_csi_node_change),
+    RegisteredEvent::by_class(EventResource::AssignedPod, ActionType::DELETE, after_pod_delete),
+    RegisteredEvent::by_class(EventResource::PersistentVolumeClaim, ActionType::ADD, is_claim_of),
+    RegisteredEvent::by_class(EventResource::VolumeAttachment, ActionType::DELETE, after_detach),
 ];
 
 fn after_pod_delete(world: &World, _: &PodClass, event: &Event) -> bool {

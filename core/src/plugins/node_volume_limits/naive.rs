@@ -11,9 +11,9 @@ use crate::input::{PodInput, VolumeSourceInput};
 use crate::naive::bench::{BenchPod, claiming};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::storage::{UsedClaim, ownership_error, used_claims};
-use crate::naive::{Code, NaiveCluster, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NaiveCluster, NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 use crate::storage::csi::{
-    InTreePlugin, Provisioner, ebs_handle, gce_inline_handle, in_tree_handle, provisioner,
+    InTreeVolumePlugin, Provisioner, ebs_handle, gce_inline_handle, in_tree_handle, provisioner,
 };
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ type CsiVolume = (String, String);
 
 /// Pods whose volumes cannot be CSI volumes are not looked at.
 #[must_use]
-pub fn pre_filter(pod: &PodInput) -> PreFilter {
+pub fn pre_filter(pod: &PodInput) -> NaivePreFilter {
     use VolumeSourceInput as Source;
     let may_count = pod.volumes.iter().any(|volume| {
         !matches!(
@@ -46,24 +46,24 @@ pub fn pre_filter(pod: &PodInput) -> PreFilter {
             Source::Image { .. } | Source::Csi { .. } | Source::Iscsi { .. } | Source::Rbd { .. }
         )
     });
-    if may_count { PreFilter::AllNodes } else { PreFilter::Skip }
+    if may_count { NaivePreFilter::AllNodes } else { NaivePreFilter::Skip }
 }
 
 /// Rejects a node that lacks a driver it must have, or that would have too many volumes.
 #[must_use]
-pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let storage = &cluster.storage;
     let csi_node = storage.csi_node(&node.input.name);
     let added = match new_volumes(cluster, pod, csi_node.is_some()) {
         Ok(volumes) => volumes,
-        Err(reason) => return Some(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
+        Err(reason) => return Some(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason)),
     };
     for (driver, _) in &added {
         let must_be_there = storage.drivers().any(|it| it.name == *driver && it.is_required_on_node);
         let is_there = csi_node.is_some_and(|it| it.drivers.iter().any(|(name, _)| name == driver));
         if must_be_there && !is_there {
             let reason = format!("{driver} CSI driver is not installed on the node");
-            return Some(Verdict::new(NAME, Code::Unschedulable, reason));
+            return Some(NaiveVerdict::new(NAME, NaiveCode::Unschedulable, reason));
         }
     }
     let limits: BTreeMap<&String, i32> = csi_node
@@ -82,7 +82,7 @@ pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Optio
             attached.iter().filter(of_driver).count() + added.iter().copied().filter(of_driver).count();
         limits.get(driver).is_some_and(|&limit| count as i64 > i64::from(limit))
     });
-    exceeds.then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"))
+    exceeds.then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, "node(s) exceed max volume count"))
 }
 
 /// CSI volumes of limited drivers on a node: attached, those the pod adds, and the sum of limits.
@@ -175,7 +175,7 @@ fn volume_of_claim(cluster: &NaiveCluster, claim: &ClaimInput, has_csi_node: boo
         Some(volume) => match &volume.source {
             PersistentVolumeSourceInput::Csi { driver, handle } => (driver.clone(), handle.clone()),
             _ => {
-                let plugin = InTreePlugin::of_volume(volume).filter(|_| has_csi_node)?;
+                let plugin = InTreeVolumePlugin::of_volume(volume).filter(|_| has_csi_node)?;
                 (plugin.driver().to_owned(), in_tree_handle(volume)?.ok()?)
             }
         },
@@ -196,19 +196,19 @@ fn volume_of_claim(cluster: &NaiveCluster, claim: &ClaimInput, has_csi_node: boo
 fn inline_volume(source: &VolumeSourceInput) -> Option<Result<CsiVolume, String>> {
     let (plugin, handle) = match source {
         VolumeSourceInput::GcePersistentDisk { pd_name, .. } => {
-            (InTreePlugin::GcePersistentDisk, Ok(gce_inline_handle(pd_name)))
+            (InTreeVolumePlugin::GcePersistentDisk, Ok(gce_inline_handle(pd_name)))
         }
         VolumeSourceInput::AwsElasticBlockStore { volume_id, .. } => {
-            (InTreePlugin::AwsElasticBlockStore, ebs_handle(volume_id))
+            (InTreeVolumePlugin::AwsElasticBlockStore, ebs_handle(volume_id))
         }
         VolumeSourceInput::InTree { kind, id } => match kind.as_str() {
-            "azureDisk" => (InTreePlugin::AzureDisk, Ok(id.clone())),
-            "cinder" => (InTreePlugin::Cinder, Ok(id.clone())),
-            "portworxVolume" => (InTreePlugin::Portworx, Ok(id.clone())),
+            "azureDisk" => (InTreeVolumePlugin::AzureDisk, Ok(id.clone())),
+            "cinder" => (InTreeVolumePlugin::Cinder, Ok(id.clone())),
+            "portworxVolume" => (InTreeVolumePlugin::Portworx, Ok(id.clone())),
             other => {
                 let kind = other.strip_prefix("azureDisk/")?;
                 let why = format!("kind({kind}) is not supported in csi migration");
-                (InTreePlugin::AzureDisk, Err(why))
+                (InTreeVolumePlugin::AzureDisk, Err(why))
             }
         },
         _ => return None,

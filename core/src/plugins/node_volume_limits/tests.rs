@@ -118,19 +118,19 @@ fn limit_cases() {
         let mut node = empty(node("n", &[]));
         node.pods = case.placed.into_iter().map(Into::into).collect();
         let cluster = cluster([objects(), case.more].concat(), node);
-        assert_eq!(pre_filter(&case.wanted), PreFilter::AllNodes, "case: {}", case.name);
-        let expected =
-            (!case.fits).then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) exceed max volume count"));
+        assert_eq!(pre_filter(&case.wanted), NaivePreFilter::AllNodes, "case: {}", case.name);
+        let expected = (!case.fits)
+            .then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, "node(s) exceed max volume count"));
         assert_eq!(filter(&cluster, &case.wanted, &cluster.nodes[0]), expected, "case: {}", case.name);
     }
 }
 
 #[test]
-fn claims_must_exist_and_be_the_pods_own() {
+fn pvcs_must_exist_and_be_owned_by_the_pod_if_ephemeral() {
     let cluster = cluster(objects(), empty(node("n", &[])));
     let reason = |pod: &PodInput| {
         let verdict = filter(&cluster, pod, &cluster.nodes[0]).expect("the claim is of no use");
-        assert_eq!(verdict.code, Code::UnschedulableAndUnresolvable);
+        assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);
         verdict.reasons[0].clone()
     };
     let missing = reason(&pod_with(&[ephemeral("r")]));
@@ -140,7 +140,7 @@ fn claims_must_exist_and_be_the_pods_own() {
 }
 
 #[test]
-fn a_driver_that_must_be_installed_is_looked_for() {
+fn missing_csi_driver_rejects_when_driver_requires_installation() {
     let required = || CsiDriverOf { required: true };
     struct CsiDriverOf {
         required: bool,
@@ -163,17 +163,17 @@ fn a_driver_that_must_be_installed_is_looked_for() {
     for (name, more, fits) in cases {
         let cluster = cluster([objects(), more].concat(), empty(node("n", &[])));
         let reason = "csi CSI driver is not installed on the node";
-        let expected = (!fits).then(|| Verdict::new(NAME, Code::Unschedulable, reason));
+        let expected = (!fits).then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, reason));
         assert_eq!(filter(&cluster, &pod_with(&[uses("a")]), &cluster.nodes[0]), expected, "case: {name}");
     }
 }
 
 #[test]
-fn pods_whose_volumes_cannot_count_are_skipped() {
+fn pods_without_limited_volumes_are_skipped() {
     let image = VolumeSourceInput::Image { reference: "i".to_owned() };
-    assert_eq!(pre_filter(&pod_with(&[])), PreFilter::Skip);
-    assert_eq!(pre_filter(&pod_with(std::slice::from_ref(&image))), PreFilter::Skip);
-    assert_eq!(pre_filter(&pod_with(&[image, uses("a")])), PreFilter::AllNodes);
-    assert_eq!(pre_filter(&pod_with(&[ephemeral("p")])), PreFilter::AllNodes);
-    assert_eq!(pre_filter(&pod_with(&[ebs_inline("vol-1")])), PreFilter::AllNodes);
+    assert_eq!(pre_filter(&pod_with(&[])), NaivePreFilter::Skip);
+    assert_eq!(pre_filter(&pod_with(std::slice::from_ref(&image))), NaivePreFilter::Skip);
+    assert_eq!(pre_filter(&pod_with(&[image, uses("a")])), NaivePreFilter::AllNodes);
+    assert_eq!(pre_filter(&pod_with(&[ephemeral("p")])), NaivePreFilter::AllNodes);
+    assert_eq!(pre_filter(&pod_with(&[ebs_inline("vol-1")])), NaivePreFilter::AllNodes);
 }

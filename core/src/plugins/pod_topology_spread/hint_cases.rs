@@ -1,6 +1,6 @@
 //! Which events bring back pods that PodTopologySpread rejected.
 
-use crate::framework::event::Action;
+use crate::framework::event::ActionType;
 use crate::input::PodInput;
 use crate::plugins::helper::hint_cases::{
     HintCase, RACK_R, What, ZONE_A, added, app, came, elsewhere, gap, honoring_taints, ignoring_affinity,
@@ -42,9 +42,9 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         skips("counted by neither", spread_twice(), pod_relabelled("x", "y")),
         queues("room was kept for it", spread(), What::NominatedWent(app("me"))),
         skips("but it is not counted", spread(), What::NominatedWent(app("web"))),
-        skips("it was on no node", spread(), What::Nowhere(Action::DELETE, app("me"))),
-        queues("counts otherwise", spread(), What::Own(Action::UPDATE_POD_LABEL, spreading_as("db"))),
-        skips("counts as before", spreading_as("x"), What::Own(Action::UPDATE_POD_LABEL, spreading_as("db"))),
+        skips("it was on no node", spread(), What::Nowhere(ActionType::DELETE, app("me"))),
+        queues("counts otherwise", spread(), What::Own(ActionType::UPDATE_POD_LABEL, spreading_as("db"))),
+        skips("counts as before", spreading_as("x"), What::Own(ActionType::UPDATE_POD_LABEL, spreading_as("db"))),
         queues("more nodes count", honoring_taints(), tolerates_more(honoring_taints())),
         skips("taints do not matter", spread(), tolerates_more(spread())),
     ];

@@ -5,7 +5,7 @@
 
 use super::PodTopologySpread;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource, NodeState, PodFacts};
+use crate::framework::event::{ActionType, Event, EventResource, NodeState, PodFacts};
 use crate::framework::points::{ClassHint, EnqueueExtensions, RegisteredEvent};
 use crate::input::SpreadConstraintInput;
 use crate::known_gaps::KnownGaps;
@@ -27,10 +27,11 @@ const EVENTS: &[RegisteredEvent] = &events(after_node_change);
 const UPSTREAM_EVENTS: &[RegisteredEvent] = &events(upstream_after_node_change);
 
 const fn events(after_node_change: ClassHint) -> [RegisteredEvent; 3] {
-    let pod_changes = Action::ADD.or(Action::UPDATE_POD_LABEL).or(Action::DELETE);
-    let own_changes = Action::UPDATE_POD_TOLERATION.or(Action::UPDATE_POD_LABEL);
-    let node_changes =
-        Action::ADD.or(Action::DELETE).or(Action::UPDATE_NODE_LABEL.or(Action::UPDATE_NODE_TAINT));
+    let pod_changes = ActionType::ADD.or(ActionType::UPDATE_POD_LABEL).or(ActionType::DELETE);
+    let own_changes = ActionType::UPDATE_POD_TOLERATION.or(ActionType::UPDATE_POD_LABEL);
+    let node_changes = ActionType::ADD
+        .or(ActionType::DELETE)
+        .or(ActionType::UPDATE_NODE_LABEL.or(ActionType::UPDATE_NODE_TAINT));
     [
         RegisteredEvent::by_class(EventResource::AssignedPod, pod_changes, after_pod_change),
         RegisteredEvent::by_class(EventResource::TargetPod, own_changes, after_own_change),

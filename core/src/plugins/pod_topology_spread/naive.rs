@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::NAME;
 use crate::input::{Labels, NodeInput, PodInput, SpreadConstraintInput};
 use crate::naive::selector::Selector;
-use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, NaiveNode, NaivePod, Verdict};
+use crate::naive::{NODE_SCORE_MAX, NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaiveVerdict};
 use crate::plugins::node_affinity::naive::is_selected;
 use crate::plugins::taint_toleration::naive as taint_toleration;
 
@@ -22,7 +22,7 @@ pub(super) const NO_LABEL: &str =
 
 /// What spreads pods without constraints of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Defaulting {
+pub enum NaiveDefaulting {
     /// `System`: softly, over nodes and zones.
     #[default]
     System,
@@ -43,7 +43,7 @@ pub struct Constraint {
 
 /// What PreFilter finds: how many pods match in each domain, for each hard constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct NaiveSpreadCounts {
     constraints: Vec<Constraint>,
     /// By constraint, then by the domain's value.
     by_domain: Vec<BTreeMap<String, i64>>,
@@ -51,7 +51,11 @@ pub struct Counts {
 
 /// Counts the pods that hard constraints look at. None means Skip: there are no such constraints.
 #[must_use]
-pub fn pre_filter(defaulting: &Defaulting, cluster: &NaiveCluster, pod: &PodInput) -> Option<Counts> {
+pub fn pre_filter(
+    defaulting: &NaiveDefaulting,
+    cluster: &NaiveCluster,
+    pod: &PodInput,
+) -> Option<NaiveSpreadCounts> {
     let constraints = constraints(defaulting, cluster, pod, Action::DoNotSchedule);
     if constraints.is_empty() {
         return None;
@@ -68,10 +72,10 @@ pub fn pre_filter(defaulting: &Defaulting, cluster: &NaiveCluster, pod: &PodInpu
             }
         }
     }
-    Some(Counts { constraints, by_domain })
+    Some(NaiveSpreadCounts { constraints, by_domain })
 }
 
-impl Counts {
+impl NaiveSpreadCounts {
     /// Counts another pod on the node.
     ///
     /// Unlike PreFilter, upstream does not look here whether the pod is terminating, and an empty
@@ -114,15 +118,15 @@ impl Counts {
 /// Rejects a node without the label of a hard constraint, or where the pod would make a domain
 /// exceed the emptiest one by more than the skew allowed.
 #[must_use]
-pub fn filter(counts: &Counts, pod: &PodInput, node: &NodeInput) -> Option<Verdict> {
+pub fn filter(counts: &NaiveSpreadCounts, pod: &PodInput, node: &NodeInput) -> Option<NaiveVerdict> {
     for (at, constraint) in counts.constraints.iter().enumerate() {
         let Some(domain) = node.labels.get(&constraint.topology_key) else {
-            return Some(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, NO_LABEL));
+            return Some(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, NO_LABEL));
         };
         let in_domain = counts.by_domain[at].get(domain).copied().unwrap_or(0);
         let itself = i64::from(constraint.selector.matches(&pod.labels));
         if in_domain + itself - counts.fewest(at) > constraint.max_skew {
-            return Some(Verdict::new(NAME, Code::Unschedulable, TOO_SKEWED));
+            return Some(NaiveVerdict::new(NAME, NaiveCode::Unschedulable, TOO_SKEWED));
         }
     }
     None
@@ -130,7 +134,7 @@ pub fn filter(counts: &Counts, pod: &PodInput, node: &NodeInput) -> Option<Verdi
 
 /// What PreScore finds, for the soft constraints.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScoreState {
+pub struct NaiveSpreadScoreState {
     constraints: Vec<Constraint>,
     /// Feasible nodes that lack a constraint's key.
     ignored: BTreeSet<String>,
@@ -144,17 +148,17 @@ pub struct ScoreState {
 /// Counts the pods that soft constraints look at. None means Skip: there are no such constraints.
 #[must_use]
 pub fn pre_score(
-    defaulting: &Defaulting,
+    defaulting: &NaiveDefaulting,
     cluster: &NaiveCluster,
     pod: &PodInput,
     feasible: &[&NaiveNode],
-) -> Option<ScoreState> {
+) -> Option<NaiveSpreadScoreState> {
     let constraints = constraints(defaulting, cluster, pod, Action::ScheduleAnyway);
     if constraints.is_empty() {
         return None;
     }
     // With the system's constraints, nodes without a zone are still spread over by name.
-    let needs_all_keys = !pod.spread_constraints.is_empty() || *defaulting != Defaulting::System;
+    let needs_all_keys = !pod.spread_constraints.is_empty() || *defaulting != NaiveDefaulting::System;
     let is_ignored = |node: &NaiveNode| needs_all_keys && !has_all_keys(&node.input.labels, &constraints);
     let counted: Vec<&NaiveNode> = feasible.iter().copied().filter(|node| !is_ignored(node)).collect();
     let mut by_domain = Vec::new();
@@ -178,12 +182,12 @@ pub fn pre_score(
     }
     let ignored = feasible.iter().filter(|node| is_ignored(node)).map(|node| node.input.name.clone());
     let ignored = ignored.collect();
-    Some(ScoreState { constraints, ignored, by_domain, weights })
+    Some(NaiveSpreadScoreState { constraints, ignored, by_domain, weights })
 }
 
 /// How many pods are in the node's domains, weighed: fewer is better.
 #[must_use]
-pub fn score(state: &ScoreState, pod: &PodInput, node: &NaiveNode) -> i64 {
+pub fn score(state: &NaiveSpreadScoreState, pod: &PodInput, node: &NaiveNode) -> i64 {
     if state.ignored.contains(&node.input.name) {
         return 0;
     }
@@ -202,7 +206,7 @@ pub fn score(state: &ScoreState, pod: &PodInput, node: &NaiveNode) -> i64 {
 
 /// Turns scores round; nodes that lack a key get 0. `nodes` names the nodes of `raw`.
 #[must_use]
-pub fn normalize(state: &ScoreState, nodes: &[&str], raw: &[i64]) -> Vec<i64> {
+pub fn normalize(state: &NaiveSpreadScoreState, nodes: &[&str], raw: &[i64]) -> Vec<i64> {
     let is_ignored = |node: &str| state.ignored.contains(node);
     let counted = || nodes.iter().zip(raw).filter(|(node, _)| !is_ignored(node)).map(|(_, raw)| *raw);
     let lowest = counted().min().unwrap_or(0);
@@ -227,7 +231,7 @@ pub(super) enum Action {
 
 /// The pod's constraints of a kind, or the default ones when the pod has none of either kind.
 fn constraints(
-    defaulting: &Defaulting,
+    defaulting: &NaiveDefaulting,
     cluster: &NaiveCluster,
     pod: &PodInput,
     action: Action,
@@ -241,8 +245,8 @@ fn constraints(
         return Vec::new();
     }
     let defaults = match defaulting {
-        Defaulting::System => system_constraints(),
-        Defaulting::List(list) => list.clone(),
+        NaiveDefaulting::System => system_constraints(),
+        NaiveDefaulting::List(list) => list.clone(),
     };
     defaults.iter().filter(of_kind).map(|it| constraint(it, selector.clone())).collect()
 }

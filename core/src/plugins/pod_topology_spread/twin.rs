@@ -1,30 +1,32 @@
 //! PodTopologySpread in the words of a profile: its plain twin, random arguments, bench pods.
 
 use super::NAME;
-use super::naive::{Action, Counts, Defaulting, filter, normalize, pre_filter, pre_score, score};
+use super::naive::{
+    Action, NaiveDefaulting, NaiveSpreadCounts, filter, normalize, pre_filter, pre_score, score,
+};
 use crate::fake::{self, Rng};
 use crate::framework::args::{self, PluginArgs, PodTopologySpreadArgs};
 use crate::input::{LabelSelectorInput, NodeInput, PodInput, SpreadConstraintInput};
 use crate::naive::bench::{BenchPod, HOSTNAME, ZONE, labelled};
 use crate::naive::plugin_twin::{
-    Asked, Counted, Fakes, FilterTwin, PluginTwin, PodCounts, PreScore, ScoreTwin, any_node,
+    Asked, Fakes, FilterTwin, NaiveCounted, NaivePodCounts, NaivePreScore, PluginTwin, ScoreTwin, any_node,
 };
-use crate::naive::{NaivePod, PreFilter};
+use crate::naive::{NaivePod, NaivePreFilter};
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
     filter: Some(FilterTwin {
-        pre_filter: |asked| match pre_filter(&Defaulting::of(asked), asked.cluster, asked.pod) {
-            Some(_) => PreFilter::AllNodes,
-            None => PreFilter::Skip,
+        pre_filter: |asked| match pre_filter(&NaiveDefaulting::of(asked), asked.cluster, asked.pod) {
+            Some(_) => NaivePreFilter::AllNodes,
+            None => NaivePreFilter::Skip,
         },
-        count: |asked| Counted::of(pre_filter(&Defaulting::of(asked), asked.cluster, asked.pod)),
+        count: |asked| NaiveCounted::of(pre_filter(&NaiveDefaulting::of(asked), asked.cluster, asked.pod)),
         filter: |asked, counted, node| filter(counted.get()?, asked.pod, &node.input),
         benches: || vec![BenchPod::new("pod_topology_spread/hard", bench_pod(Action::DoNotSchedule))],
     }),
     score: Some(ScoreTwin {
         pre_score: |asked, feasible| {
-            PreScore::of(pre_score(&Defaulting::of(asked), asked.cluster, asked.pod, feasible))
+            NaivePreScore::of(pre_score(&NaiveDefaulting::of(asked), asked.cluster, asked.pod, feasible))
         },
         score: |asked, found, node| found.get().map_or(0, |state| score(state, asked.pod, node)),
         normalize: |found, nodes, raw| match found.get() {
@@ -43,27 +45,27 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
     bench_node: any_node,
 };
 
-impl PodCounts for Counts {
+impl NaivePodCounts for NaiveSpreadCounts {
     fn add_pod(&mut self, pod: &PodInput, added: &NaivePod, node: &NodeInput) {
-        Counts::add_pod(self, pod, added, node);
+        NaiveSpreadCounts::add_pod(self, pod, added, node);
     }
 
     fn remove_pod(&mut self, pod: &PodInput, removed: &NaivePod, node: &NodeInput) {
-        Counts::remove_pod(self, pod, removed, node);
+        NaiveSpreadCounts::remove_pod(self, pod, removed, node);
     }
 
-    fn boxed(&self) -> Box<dyn PodCounts> {
+    fn boxed(&self) -> Box<dyn NaivePodCounts> {
         Box::new(self.clone())
     }
 }
 
-impl Defaulting {
-    fn of(asked: Asked<'_>) -> Defaulting {
+impl NaiveDefaulting {
+    fn of(asked: Asked<'_>) -> NaiveDefaulting {
         match asked.args(NAME) {
             PluginArgs::PodTopologySpread(args) if args.defaulting == args::Defaulting::List => {
-                Defaulting::List(args.default_constraints.clone())
+                NaiveDefaulting::List(args.default_constraints.clone())
             }
-            _ => Defaulting::System,
+            _ => NaiveDefaulting::System,
         }
     }
 }

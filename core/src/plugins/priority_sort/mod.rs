@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priority_comes_before_age() {
+    fn higher_priority_is_less_then_older() {
         let key = |priority, queued_ns| QueueKey { priority, queued_ns };
         let cases = [
             (key(2, 9), key(1, 1), true, "higher priority although younger"),

@@ -2,7 +2,7 @@
 //! Upstream: schedulinggates/scheduling_gates.go.
 
 use super::SchedulingGates;
-use crate::framework::event::{Action, EventResource};
+use crate::framework::event::{ActionType, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 
@@ -13,4 +13,4 @@ impl EnqueueExtensions for SchedulingGates {
 }
 
 const EVENTS: &[RegisteredEvent] =
-    &[RegisteredEvent::always(EventResource::TargetPod, Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED)];
+    &[RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED)];

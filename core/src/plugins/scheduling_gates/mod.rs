@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{HeldBack, Plugin, PreEnqueuePlugin};
+use crate::framework::plugin::{Plugin, PreEnqueuePlugin, PreEnqueueResult};
 use crate::framework::points::EnqueueExtensions;
 use crate::world::World;
 
@@ -51,14 +51,17 @@ impl Plugin for SchedulingGates {
 }
 
 impl PreEnqueuePlugin for SchedulingGates {
-    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<HeldBack> {
+    fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<PreEnqueueResult> {
         if class.scheduling_gates.is_empty() {
             return None;
         }
         let names: Vec<&str> =
             class.scheduling_gates.iter().map(|&gate| world.vocabulary.symbols.text(gate)).collect();
         // The API server has written condition SchedulingGated when the pod was created.
-        Some(HeldBack::silently(format!("waiting for scheduling gates: [{}]", names.join(" "))))
+        Some(PreEnqueueResult::rejected_without_message(format!(
+            "waiting for scheduling gates: [{}]",
+            names.join(" ")
+        )))
     }
 }
 
@@ -70,7 +73,7 @@ mod tests {
     use crate::input::PodInput;
 
     #[test]
-    fn gates_hold_a_pod_back_by_name() {
+    fn scheduling_gates_reject_with_their_names() {
         let cases = [
             (vec![], None),
             (vec!["a"], Some("waiting for scheduling gates: [a]")),
@@ -81,7 +84,10 @@ mod tests {
             let gates = gates.into_iter().map(str::to_owned).collect();
             let class = world.compile(&Arc::new(PodInput { scheduling_gates: gates, ..PodInput::default() }));
             let held = SchedulingGates.pre_enqueue(&world, world.class(class));
-            assert_eq!(held, expected.map(|reason| HeldBack::silently(reason.to_owned())));
+            assert_eq!(
+                held,
+                expected.map(|reason| PreEnqueueResult::rejected_without_message(reason.to_owned()))
+            );
         }
     }
 }

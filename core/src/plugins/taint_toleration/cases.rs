@@ -2,8 +2,8 @@
 
 use super::hint_cases::hint_cases;
 use crate::input::NodeInput;
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, PodParts, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, PodParts, node, pod};
 use crate::naive::testing::taint;
 
 pub(super) const CASES: Cases =
@@ -14,18 +14,18 @@ fn nodes() -> [NodeInput; 3] {
     [tainted("a", "NoSchedule"), tainted("b", "PreferNoSchedule"), node("c", "")]
 }
 
-fn filter_cases() -> Vec<Case> {
-    let out = ("a", Code::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)");
+fn filter_cases() -> Vec<PluginCase> {
+    let out = ("a", NaiveCode::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)");
     vec![
-        Case::new("a taint", &nodes(), pod("")).rejects(&[out]),
-        Case::new("another toleration", &nodes(), pod("").tolerating("gpu")).rejects(&[out]),
-        Case::new("the toleration", &nodes(), pod("").tolerating("spot")).all_fit(),
+        PluginCase::new("a taint", &nodes(), pod("")).rejects(&[out]),
+        PluginCase::new("another toleration", &nodes(), pod("").tolerating("gpu")).rejects(&[out]),
+        PluginCase::new("the toleration", &nodes(), pod("").tolerating("spot")).all_fit(),
     ]
 }
 
-fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<PluginCase> {
     vec![
-        Case::new("a taint that is preferred not to be", &nodes(), pod("")).scores(&[100, 0, 100]),
-        Case::new("tolerated", &nodes(), pod("").tolerating("spot")).scores(&[100, 100, 100]),
+        PluginCase::new("a taint that is preferred not to be", &nodes(), pod("")).scores(&[100, 0, 100]),
+        PluginCase::new("tolerated", &nodes(), pod("").tolerating("spot")).scores(&[100, 100, 100]),
     ]
 }

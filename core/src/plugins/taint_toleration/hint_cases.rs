@@ -1,6 +1,6 @@
 //! Which events bring back pods that TaintToleration rejected.
 
-use crate::framework::event::Action;
+use crate::framework::event::ActionType;
 use crate::plugins::helper::hint_cases::{
     HintCase, What, added, node, pod, queues, skips, tainted, taints, tolerates, went,
 };
@@ -15,7 +15,7 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         queues("the other is tolerated", tolerates(pod("1"), "l"), taints(&["k", "l"], &["l"])),
         skips("was tolerated before", pod("1"), taints(&[], &[])),
         skips("pods do not matter", pod("1"), went(pod("1"))),
-        queues("tolerates more", pod("1"), What::Own(Action::UPDATE_POD_TOLERATION, tolerates(pod("1"), "k"))),
+        queues("tolerates more", pod("1"), What::Own(ActionType::UPDATE_POD_TOLERATION, tolerates(pod("1"), "k"))),
     ];
     cases
 }

@@ -4,7 +4,7 @@
 
 use super::TaintToleration;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource, NodeState};
+use crate::framework::event::{ActionType, Event, EventResource, NodeState};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::interner::TaintEffect;
 use crate::known_gaps::KnownGaps;
@@ -19,10 +19,10 @@ impl EnqueueExtensions for TaintToleration {
 const EVENTS: &[RegisteredEvent] = &[
     RegisteredEvent::by_class(
         EventResource::Node,
-        Action::ADD.or(Action::UPDATE_NODE_TAINT),
+        ActionType::ADD.or(ActionType::UPDATE_NODE_TAINT),
         after_node_change,
     ),
-    RegisteredEvent::always(EventResource::TargetPod, Action::UPDATE_POD_TOLERATION),
+    RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_TOLERATION),
 ];
 
 fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {

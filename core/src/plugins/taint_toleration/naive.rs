@@ -10,7 +10,7 @@ use crate::naive::bench::{BenchPod, plain};
 use crate::naive::plugin_twin::{
     Fakes, FilterTwin, PluginTwin, ScoreTwin, all_nodes, always_score, no_counts,
 };
-use crate::naive::{Code, NaiveNode, Verdict, normalize_reversed};
+use crate::naive::{NaiveCode, NaiveNode, NaiveVerdict, normalize_reversed};
 
 /// The twin.
 pub(super) const TWIN: PluginTwin = PluginTwin {
@@ -55,9 +55,10 @@ fn fake_pending_pod(rng: &mut Rng, pod: &mut PodInput) {
 
 /// Rejects a node with a hard taint that the pod does not tolerate.
 #[must_use]
-pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
-    (!is_admitted(pod, &node.input))
-        .then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)"))
+pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
+    (!is_admitted(pod, &node.input)).then(|| {
+        NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, "node(s) had untolerated taint(s)")
+    })
 }
 
 /// Whether the pod tolerates every hard taint of the node.

@@ -3,16 +3,17 @@
 use super::hint_cases::hint_cases;
 use crate::input::storage::{BindingMode, StorageInput};
 use crate::input::{NodeInput, PodInput};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod};
 use crate::naive::testing::storage::{claim, class, on_nodes, pod_with, uses, volume};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
 
 /// A case about pods of namespace `ns` that use these objects.
-fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> Case {
-    Case::new(name, nodes, pod).having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
+fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> PluginCase {
+    PluginCase::new(name, nodes, pod)
+        .having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
 }
 
 fn nodes() -> [NodeInput; 2] {
@@ -28,8 +29,8 @@ fn waiting() -> Vec<StorageInput> {
     ]
 }
 
-fn filter_cases() -> Vec<Case> {
-    let out = |reason| ("b", Code::UnschedulableAndUnresolvable, reason);
+fn filter_cases() -> Vec<PluginCase> {
+    let out = |reason| ("b", NaiveCode::UnschedulableAndUnresolvable, reason);
     let bound = vec![on_nodes(volume("pv", "", 10), "zone", "z1").into(), claim("bound", "", "pv").into()];
     vec![
         case("no volume", &nodes(), pod(""), Vec::new()),
@@ -41,7 +42,7 @@ fn filter_cases() -> Vec<Case> {
     ]
 }
 
-fn score_cases() -> Vec<Case> {
+fn score_cases() -> Vec<PluginCase> {
     vec![
         case("half of a volume is used", &nodes(), pod_with(&[uses("open")]), waiting()).scores(&[50, 0]),
         case("no volume", &nodes(), pod(""), Vec::new()).scores(&[0, 0]),

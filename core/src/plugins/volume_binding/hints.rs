@@ -3,7 +3,7 @@
 
 use super::VolumeBinding;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventObject, EventResource};
+use crate::framework::event::{ActionType, Event, EventObject, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::input::VolumeSourceInput;
 use crate::known_gaps::KnownGaps;
@@ -18,20 +18,20 @@ impl EnqueueExtensions for VolumeBinding {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::always(EventResource::StorageClass, Action::ADD),
-    RegisteredEvent::by_class(EventResource::StorageClass, Action::UPDATE, after_class_change),
+    RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::StorageClass, ActionType::UPDATE, after_class_change),
     RegisteredEvent::by_class(
         EventResource::PersistentVolumeClaim,
-        Action::ADD.or(Action::UPDATE),
+        ActionType::ADD.or(ActionType::UPDATE),
         is_claim_of,
     ),
-    RegisteredEvent::always(EventResource::PersistentVolume, Action::ADD.or(Action::UPDATE)),
-    RegisteredEvent::always(EventResource::Node, Action::ADD.or(Action::UPDATE_NODE_LABEL)),
-    RegisteredEvent::always(EventResource::CsiNode, Action::ADD),
-    RegisteredEvent::by_class(EventResource::CsiNode, Action::UPDATE, after_csi_node_change),
-    RegisteredEvent::by_class(EventResource::CsiDriver, Action::UPDATE, after_driver_change),
-    RegisteredEvent::always(EventResource::CsiStorageCapacity, Action::ADD),
-    RegisteredEvent::by_class(EventResource::CsiStorageCapacity, Action::UPDATE, after_capacity_change),
+    RegisteredEvent::always(EventResource::PersistentVolume, ActionType::ADD.or(ActionType::UPDATE)),
+    RegisteredEvent::always(EventResource::Node, ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL)),
+    RegisteredEvent::always(EventResource::CsiNode, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::CsiNode, ActionType::UPDATE, after_csi_node_change),
+    RegisteredEvent::by_class(EventResource::CsiDriver, ActionType::UPDATE, after_driver_change),
+    RegisteredEvent::always(EventResource::CsiStorageCapacity, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::CsiStorageCapacity, ActionType::UPDATE, after_capacity_change),
 ];
 
 fn after_class_change(_: &World, _: &PodClass, event: &Event) -> bool {

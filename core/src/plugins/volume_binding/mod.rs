@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_of_its_own_scores_every_class_and_takes_the_mean() {
+    fn configured_shape_scores_the_mean_over_storage_classes() {
         let plugin = VolumeBinding::with_shape(vec![(50, 0), (80, 100), (100, 50)]);
         let score = |uses: &[(i64, i64)]| {
             let of_class = |(at, &(requested, capacity)): (usize, &(i64, i64))| StorageUse {

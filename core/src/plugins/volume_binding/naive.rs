@@ -17,10 +17,10 @@ use crate::naive::plugin_twin::{
     Fakes, FilterTwin, PluginTwin, ScoreTwin, always_score, any_node, as_it_is, no_counts,
 };
 use crate::naive::storage::{ownership_error, used_claims};
-use crate::naive::{Code, NODE_SCORE_MAX, NaiveCluster, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NODE_SCORE_MAX, NaiveCluster, NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 use crate::plugins::node_affinity::naive::term_matches;
 use crate::quantity::Quantity;
-use crate::storage::csi::{InTreePlugin, in_tree_handle, translated_affinity};
+use crate::storage::csi::{InTreeVolumePlugin, in_tree_handle, translated_affinity};
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -56,7 +56,7 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
 
 /// What a pod's claims get on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodVolumes<'a> {
+pub struct NaivePodVolumes<'a> {
     /// Open claims and the volumes they get.
     pub bindings: Vec<(&'a ClaimInput, &'a PersistentVolumeInput)>,
     /// Claims to be provisioned, each with the capacity it was checked against.
@@ -73,22 +73,24 @@ struct Claims<'a> {
 /// Pods without claims are not looked at. Claims must exist, be the pod's own, and be bound unless
 /// they wait for a pod.
 #[must_use]
-pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> PreFilter {
+pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> NaivePreFilter {
     match claims(cluster, pod) {
-        Err(reason) => PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
-        Ok(claims) if claims.bound.is_empty() && claims.open.is_empty() => PreFilter::Skip,
-        Ok(_) => PreFilter::AllNodes,
+        Err(reason) => {
+            NaivePreFilter::Reject(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))
+        }
+        Ok(claims) if claims.bound.is_empty() && claims.open.is_empty() => NaivePreFilter::Skip,
+        Ok(_) => NaivePreFilter::AllNodes,
     }
 }
 
 /// Rejects a node where a volume cannot be used or a claim cannot be satisfied.
 #[must_use]
-pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let reasons = match find(cluster, pod, node) {
         Ok(_) => return None,
         Err(reasons) => reasons,
     };
-    Some(Verdict { plugin: NAME, code: Code::UnschedulableAndUnresolvable, reasons })
+    Some(NaiveVerdict { plugin: NAME, code: NaiveCode::UnschedulableAndUnresolvable, reasons })
 }
 
 /// The emptier the storage is left, the better: 100 for nothing used, 0 for all. The pod's storage
@@ -126,7 +128,7 @@ pub fn find<'a>(
     cluster: &'a NaiveCluster,
     pod: &PodInput,
     node: &NaiveNode,
-) -> Result<PodVolumes<'a>, Vec<String>> {
+) -> Result<NaivePodVolumes<'a>, Vec<String>> {
     let claims = claims(cluster, pod).map_err(|reason| vec![reason])?;
     let mut reasons = Vec::new();
     let bound_problem = claims.bound.iter().find_map(|claim| {
@@ -151,9 +153,9 @@ fn find_open<'a>(
     cluster: &'a NaiveCluster,
     open: &[&'a ClaimInput],
     node: &NaiveNode,
-) -> Result<PodVolumes<'a>, &'static str> {
+) -> Result<NaivePodVolumes<'a>, &'static str> {
     const NOTHING: &str = "node(s) didn't find available persistent volumes to bind";
-    let mut volumes = PodVolumes::default();
+    let mut volumes = NaivePodVolumes::default();
     let (selected, mut to_match): (Vec<&ClaimInput>, Vec<&ClaimInput>) =
         open.iter().partition(|claim| claim.selected_node.is_some());
     if selected.iter().any(|claim| claim.selected_node.as_ref() != Some(&node.input.name)) {
@@ -239,10 +241,10 @@ fn size(claim: &ClaimInput) -> Quantity {
 /// A bound volume's node affinity, in the CSI driver's form where the plugin is migrated.
 fn is_usable(cluster: &NaiveCluster, volume: &PersistentVolumeInput, node: &NaiveNode) -> bool {
     let csi_node = cluster.storage.csi_node(&node.input.name);
-    let is_migrated = |plugin: &InTreePlugin| {
+    let is_migrated = |plugin: &InTreeVolumePlugin| {
         csi_node.is_some_and(|it| it.migrated_plugins.iter().any(|name| name == plugin.name()))
     };
-    match InTreePlugin::of_volume(volume).filter(is_migrated) {
+    match InTreeVolumePlugin::of_volume(volume).filter(is_migrated) {
         None => has_affinity(volume.node_affinity.as_deref(), &node.input.labels),
         Some(plugin) => {
             in_tree_handle(volume).is_some_and(|handle| handle.is_ok())

@@ -4,7 +4,7 @@ use super::VolumeBinding;
 use super::writes::volume_writes;
 use crate::api_call::ApiCall;
 use crate::framework::points::{
-    Handle, PodRef, PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Refusal,
+    Handle, PodRef, PreBindPlugin, PreBindProgress, PreBindStep, PreFlight, Status,
 };
 use crate::ids::NodeId;
 
@@ -30,7 +30,7 @@ impl PreBindPlugin for VolumeBinding {
                 PreBindStep::Perform(vec![ApiCall::BindVolumes(Box::new(writes))])
             }
             (_, PreBindProgress::CallFailed(why)) => {
-                PreBindStep::Refuse(Refusal::error(&format!("binding volumes: {why}")))
+                PreBindStep::Reject(Status::error(&format!("binding volumes: {why}")))
             }
             _ => PreBindStep::Done,
         }

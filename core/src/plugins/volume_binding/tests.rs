@@ -77,12 +77,16 @@ fn pre_filter_cases() {
     for (name, sources, reason) in cases {
         let pod = pod_with(&sources.iter().map(VolumeSource::input).collect::<Vec<_>>());
         let expected = match reason {
-            None => PreFilter::AllNodes,
-            Some(reason) => PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
+            None => NaivePreFilter::AllNodes,
+            Some(reason) => NaivePreFilter::Reject(NaiveVerdict::new(
+                NAME,
+                NaiveCode::UnschedulableAndUnresolvable,
+                reason,
+            )),
         };
         assert_eq!(pre_filter(&cluster, &pod), expected, "case: {name}");
     }
-    assert_eq!(pre_filter(&cluster, &pod_with(&[])), PreFilter::Skip);
+    assert_eq!(pre_filter(&cluster, &pod_with(&[])), NaivePreFilter::Skip);
 }
 
 enum VolumeSource {
@@ -160,7 +164,7 @@ fn matching_cases() {
         let expected = case.expected.map(strings).map_err(strings);
         assert_eq!(found(&cluster, &pod), expected, "case: {}", case.name);
         let verdict = filter(&cluster, &pod, &cluster.nodes[0]);
-        assert!(verdict.is_none_or(|it| it.code == Code::UnschedulableAndUnresolvable));
+        assert!(verdict.is_none_or(|it| it.code == NaiveCode::UnschedulableAndUnresolvable));
     }
 }
 

@@ -3,19 +3,20 @@
 use super::hint_cases::hint_cases;
 use crate::input::storage::StorageInput;
 use crate::input::{NodeInput, PodInput, VolumeSourceInput};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod};
 use crate::naive::testing::storage::{claim, pod_with, uses};
 use crate::naive::testing::strings;
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
 /// A case about pods of namespace `ns` that use these objects.
-fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> Case {
-    Case::new(name, nodes, pod).having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
+fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> PluginCase {
+    PluginCase::new(name, nodes, pod)
+        .having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
 }
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     let nodes = [node("a", ""), node("b", "")];
     let disk = |name: &str| {
         let source = VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only: false };
@@ -25,7 +26,7 @@ fn filter_cases() -> Vec<Case> {
     for_one.access_modes = strings(&["ReadWriteOncePod"]);
     let in_use = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
                   already in-use by another pod";
-    let out = |name, reason| (name, Code::Unschedulable, reason);
+    let out = |name, reason| (name, NaiveCode::Unschedulable, reason);
     vec![
         case("no volume", &nodes, pod(""), Vec::new()),
         case("a disk that another pod writes", &nodes, disk("d"), Vec::new())

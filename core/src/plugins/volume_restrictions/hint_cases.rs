@@ -1,6 +1,6 @@
 //! Which events bring back pods that VolumeRestrictions rejected.
 
-use crate::framework::event::Action;
+use crate::framework::event::ActionType;
 use crate::input::{PodInput, VolumeSourceInput};
 use crate::plugins::helper::hint_cases::{
     HintCase, added, claim_event, claims, elsewhere, generated, node, queues, skips, went, with_volume,
@@ -29,8 +29,8 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         skips("another disk", disk("d"), went(disk("e"))),
         skips("two that only read share it", reads("d"), went(reads("d"))),
         queues("one that writes went", reads("d"), went(disk("d"))),
-        queues("its claim", claims("c"), claim_event(Action::ADD, "default", "c")),
-        skips("not one it names", generated(), claim_event(Action::ADD, "default", "pod-v")),
+        queues("its claim", claims("c"), claim_event(ActionType::ADD, "default", "c")),
+        skips("not one it names", generated(), claim_event(ActionType::ADD, "default", "pod-v")),
     ];
     cases
 }

@@ -4,7 +4,7 @@
 use super::VolumeRestrictions;
 use crate::class::PodClass;
 use crate::class::volumes::Disk;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::input::VolumeSourceInput;
 use crate::known_gaps::KnownGaps;
@@ -18,9 +18,9 @@ impl EnqueueExtensions for VolumeRestrictions {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::by_class(EventResource::AssignedPod, Action::DELETE, after_pod_delete),
-    RegisteredEvent::always(EventResource::Node, Action::ADD),
-    RegisteredEvent::by_class(EventResource::PersistentVolumeClaim, Action::ADD, is_named_claim_of),
+    RegisteredEvent::by_class(EventResource::AssignedPod, ActionType::DELETE, after_pod_delete),
+    RegisteredEvent::always(EventResource::Node, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::PersistentVolumeClaim, ActionType::ADD, is_named_claim_of),
 ];
 
 fn after_pod_delete(world: &World, class: &PodClass, event: &Event) -> bool {

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use super::NAME;
 use crate::input::{NodeInput, PodInput, VolumeInput, VolumeSourceInput};
 use crate::naive::bench::{BenchPod, requesting};
-use crate::naive::plugin_twin::{Counted, Fakes, FilterTwin, PluginTwin, PodCounts, any_node};
+use crate::naive::plugin_twin::{Fakes, FilterTwin, NaiveCounted, NaivePodCounts, PluginTwin, any_node};
 use crate::naive::storage::used_claims;
-use crate::naive::{Code, NaiveCluster, NaiveNode, NaivePod, PreFilter, Verdict};
+use crate::naive::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaivePreFilter, NaiveVerdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -19,7 +19,7 @@ mod tests;
 pub(super) const TWIN: PluginTwin = PluginTwin {
     filter: Some(FilterTwin {
         pre_filter: |asked| pre_filter(asked.cluster, asked.pod),
-        count: |asked| Counted::of(Some(claim_uses(asked.cluster, asked.pod))),
+        count: |asked| NaiveCounted::of(Some(claim_uses(asked.cluster, asked.pod))),
         filter: |asked, counted, node| filter(counted.get()?, asked.pod, node),
         benches: || {
             let pd_name = "disk-1".to_owned();
@@ -33,7 +33,7 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
     bench_node: any_node,
 };
 
-impl PodCounts for ClaimUses {
+impl NaivePodCounts for ClaimUses {
     fn add_pod(&mut self, _: &PodInput, added: &NaivePod, _: &NodeInput) {
         ClaimUses::add_pod(self, added);
     }
@@ -42,7 +42,7 @@ impl PodCounts for ClaimUses {
         ClaimUses::remove_pod(self, removed);
     }
 
-    fn boxed(&self) -> Box<dyn PodCounts> {
+    fn boxed(&self) -> Box<dyn NaivePodCounts> {
         Box::new(self.clone())
     }
 }
@@ -89,30 +89,38 @@ pub fn claim_uses(cluster: &NaiveCluster, pod: &PodInput) -> ClaimUses {
 
 /// Pods without disks, whose claims are free, are not looked at. A claim must exist.
 #[must_use]
-pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> PreFilter {
+pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> NaivePreFilter {
     for name in named_claims(pod) {
         if cluster.storage.claim(&pod.namespace, &name).is_none() {
             let reason = format!("persistentvolumeclaim {name:?} not found");
-            return PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
+            return NaivePreFilter::Reject(NaiveVerdict::new(
+                NAME,
+                NaiveCode::UnschedulableAndUnresolvable,
+                reason,
+            ));
         }
     }
     let has_disks = pod.volumes.iter().any(|volume| is_disk(&volume.source));
-    if has_disks || claim_uses(cluster, pod).count > 0 { PreFilter::AllNodes } else { PreFilter::Skip }
+    if has_disks || claim_uses(cluster, pod).count > 0 {
+        NaivePreFilter::AllNodes
+    } else {
+        NaivePreFilter::Skip
+    }
 }
 
 /// Rejects a node with a disk in use, and every node while a claim is.
 #[must_use]
-pub fn filter(claims: &ClaimUses, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(claims: &ClaimUses, pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let on_node: Vec<&VolumeSourceInput> =
         node.pods.iter().flat_map(|other| &other.volumes).map(|volume| &volume.source).collect();
     let is_disk_taken =
         pod.volumes.iter().any(|volume| on_node.iter().any(|other| conflicts(&volume.source, other)));
     if is_disk_taken {
-        return Some(Verdict::new(NAME, Code::Unschedulable, "node(s) had no available disk"));
+        return Some(NaiveVerdict::new(NAME, NaiveCode::Unschedulable, "node(s) had no available disk"));
     }
     let reason = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
                   already in-use by another pod";
-    (claims.count > 0).then(|| Verdict::new(NAME, Code::Unschedulable, reason))
+    (claims.count > 0).then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, reason))
 }
 
 /// Claims that the pod's volumes name, as often as they do.

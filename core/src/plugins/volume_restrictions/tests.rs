@@ -52,16 +52,16 @@ fn disk_cases() {
         node.pods = vec![pod_with(&[used]).into()];
         let cluster = cluster(Vec::new(), node);
         let pod = pod_with(&[wanted]);
-        assert_eq!(pre_filter(&cluster, &pod), PreFilter::AllNodes, "case: {name}");
+        assert_eq!(pre_filter(&cluster, &pod), NaivePreFilter::AllNodes, "case: {name}");
         let verdict = filter(&claim_uses(&cluster, &pod), &pod, &cluster.nodes[0]);
-        let expected =
-            (!fits).then(|| Verdict::new(NAME, Code::Unschedulable, "node(s) had no available disk"));
+        let expected = (!fits)
+            .then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, "node(s) had no available disk"));
         assert_eq!(verdict, expected, "case: {name}");
     }
 }
 
 #[test]
-fn a_claim_for_one_pod_is_used_by_one_pod_of_the_cluster() {
+fn read_write_once_pod_pvc_is_used_by_one_pod_of_the_cluster() {
     let mut one_pod = claim("one", "", "v");
     one_pod.access_modes = strings(&[READ_WRITE_ONCE_POD]);
     let shared = claim("shared", "", "v");
@@ -70,28 +70,32 @@ fn a_claim_for_one_pod_is_used_by_one_pod_of_the_cluster() {
     let mut cluster = cluster(vec![one_pod.into(), shared.into()], busy);
     cluster.add_node(node("idle", &[]));
     let wanted = pod_with(&[uses("one")]);
-    assert_eq!(pre_filter(&cluster, &wanted), PreFilter::AllNodes);
+    assert_eq!(pre_filter(&cluster, &wanted), NaivePreFilter::AllNodes);
     for node in &cluster.nodes {
         let verdict = filter(&claim_uses(&cluster, &wanted), &wanted, node).expect("the claim is in use");
-        assert_eq!(verdict.code, Code::Unschedulable, "evicting the user helps");
+        assert_eq!(verdict.code, NaiveCode::Unschedulable, "evicting the user helps");
         assert!(verdict.reasons[0].contains("ReadWriteOncePod"));
     }
-    assert_eq!(pre_filter(&cluster, &pod_with(&[uses("shared")])), PreFilter::Skip);
+    assert_eq!(pre_filter(&cluster, &pod_with(&[uses("shared")])), NaivePreFilter::Skip);
     cluster.nodes[0].pods.clear();
-    assert_eq!(pre_filter(&cluster, &wanted), PreFilter::Skip, "nobody uses it any more");
+    assert_eq!(pre_filter(&cluster, &wanted), NaivePreFilter::Skip, "nobody uses it any more");
     let mut elsewhere = pod_with(&[uses("one")]);
     elsewhere.namespace = "other".to_owned();
     cluster.nodes[0].pods = vec![elsewhere.into()];
-    assert_eq!(pre_filter(&cluster, &wanted), PreFilter::Skip, "a claim of that name in another namespace");
+    assert_eq!(
+        pre_filter(&cluster, &wanted),
+        NaivePreFilter::Skip,
+        "a claim of that name in another namespace"
+    );
 }
 
 #[test]
-fn claims_must_exist_and_pods_without_volumes_are_skipped() {
+fn pvcs_must_exist_and_pods_without_volumes_are_skipped() {
     let cluster = cluster(vec![claim("there", "", "").into()], empty(node("n", &[])));
-    assert_eq!(pre_filter(&cluster, &PodInput::default()), PreFilter::Skip);
-    assert_eq!(pre_filter(&cluster, &pod_with(&[uses("there")])), PreFilter::Skip);
+    assert_eq!(pre_filter(&cluster, &PodInput::default()), NaivePreFilter::Skip);
+    assert_eq!(pre_filter(&cluster, &pod_with(&[uses("there")])), NaivePreFilter::Skip);
     let missing = pod_with(&[uses("there"), uses("gone")]);
     let reason = "persistentvolumeclaim \"gone\" not found";
-    let expected = Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason);
-    assert_eq!(pre_filter(&cluster, &missing), PreFilter::Reject(expected));
+    let expected = NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason);
+    assert_eq!(pre_filter(&cluster, &missing), NaivePreFilter::Reject(expected));
 }

@@ -3,25 +3,26 @@
 use super::hint_cases::hint_cases;
 use crate::input::storage::StorageInput;
 use crate::input::{NodeInput, PodInput};
-use crate::naive::Code;
-use crate::naive::cases::{Case, Cases, node, pod};
+use crate::naive::NaiveCode;
+use crate::naive::cases::{Cases, PluginCase, node, pod};
 use crate::naive::testing::labels;
 use crate::naive::testing::storage::{claim, pod_with, uses, volume};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
 /// A case about pods of namespace `ns` that use these objects.
-fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> Case {
-    Case::new(name, nodes, pod).having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
+fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<StorageInput>) -> PluginCase {
+    PluginCase::new(name, nodes, pod)
+        .having(|cluster| objects.into_iter().for_each(|it| cluster.storage.put(it)))
 }
 
-fn filter_cases() -> Vec<Case> {
+fn filter_cases() -> Vec<PluginCase> {
     const ZONE: &str = "topology.kubernetes.io/zone";
     let nodes = [node("a", &format!("{ZONE}=z1")), node("b", &format!("{ZONE}=z2")), node("c", "")];
     let mut zonal = volume("pv", "", 1);
     zonal.labels = labels(&[(ZONE, "z1")]);
     let objects = vec![zonal.into(), claim("bound", "", "pv").into()];
-    let out = ("b", Code::UnschedulableAndUnresolvable, "node(s) had no available volume zone");
+    let out = ("b", NaiveCode::UnschedulableAndUnresolvable, "node(s) had no available volume zone");
     vec![
         case("no volume", &nodes, pod(""), Vec::new()),
         case("a volume of a zone", &nodes, pod_with(&[uses("bound")]), objects).rejects(&[out]),

@@ -3,7 +3,7 @@
 
 use super::VolumeZone;
 use crate::class::PodClass;
-use crate::framework::event::{Action, Event, EventResource};
+use crate::framework::event::{ActionType, Event, EventResource};
 use crate::framework::points::{EnqueueExtensions, RegisteredEvent};
 use crate::known_gaps::KnownGaps;
 use crate::plugins::helper::volumes::{is_named_claim_of, news};
@@ -17,15 +17,15 @@ impl EnqueueExtensions for VolumeZone {
 }
 
 const EVENTS: &[RegisteredEvent] = &[
-    RegisteredEvent::by_class(EventResource::StorageClass, Action::ADD, after_class_add),
-    RegisteredEvent::always(EventResource::Node, Action::ADD.or(Action::UPDATE_NODE_LABEL)),
+    RegisteredEvent::by_class(EventResource::StorageClass, ActionType::ADD, after_class_add),
+    RegisteredEvent::always(EventResource::Node, ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL)),
     RegisteredEvent::by_class(
         EventResource::PersistentVolumeClaim,
-        Action::ADD.or(Action::UPDATE),
+        ActionType::ADD.or(ActionType::UPDATE),
         is_named_claim_of,
     ),
-    RegisteredEvent::always(EventResource::PersistentVolume, Action::ADD),
-    RegisteredEvent::by_class(EventResource::PersistentVolume, Action::UPDATE, after_volume_change),
+    RegisteredEvent::always(EventResource::PersistentVolume, ActionType::ADD),
+    RegisteredEvent::by_class(EventResource::PersistentVolume, ActionType::UPDATE, after_volume_change),
 ];
 
 fn after_class_add(_: &World, _: &PodClass, event: &Event) -> bool {

@@ -8,7 +8,7 @@ use crate::input::storage::BindingMode;
 use crate::naive::bench::{BenchPod, claiming};
 use crate::naive::plugin_twin::{Fakes, FilterTwin, PluginTwin, any_node, no_counts};
 use crate::naive::storage::used_claims;
-use crate::naive::{Code, NaiveCluster, NaiveNode, PreFilter, Verdict};
+use crate::naive::{NaiveCluster, NaiveCode, NaiveNode, NaivePreFilter, NaiveVerdict};
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -38,20 +38,22 @@ type Topologies = Vec<(&'static str, Vec<String>)>;
 
 /// Pods without bound volumes in zones are not looked at. Claims must be bound, or wait for a pod.
 #[must_use]
-pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> PreFilter {
+pub fn pre_filter(cluster: &NaiveCluster, pod: &PodInput) -> NaivePreFilter {
     match topologies(cluster, pod) {
-        Err(reason) => PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
-        Ok(topologies) if topologies.is_empty() => PreFilter::Skip,
-        Ok(_) => PreFilter::AllNodes,
+        Err(reason) => {
+            NaivePreFilter::Reject(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))
+        }
+        Ok(topologies) if topologies.is_empty() => NaivePreFilter::Skip,
+        Ok(_) => NaivePreFilter::AllNodes,
     }
 }
 
 /// Rejects a node in another zone. A node without zone labels is in every zone.
 #[must_use]
-pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<Verdict> {
+pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
     let labels = &node.input.labels;
     let topologies = match topologies(cluster, pod) {
-        Err(reason) => return Some(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason)),
+        Err(reason) => return Some(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason)),
         Ok(topologies) => topologies,
     };
     if KEYS.iter().all(|key| !labels.contains_key(*key)) {
@@ -67,7 +69,7 @@ pub fn filter(cluster: &NaiveCluster, pod: &PodInput, node: &NaiveNode) -> Optio
         value.is_some_and(|value| values.contains(value))
     });
     let reason = "node(s) had no available volume zone";
-    (!fits).then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason))
+    (!fits).then(|| NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))
 }
 
 fn topologies(cluster: &NaiveCluster, pod: &PodInput) -> Result<Topologies, String> {

@@ -36,15 +36,16 @@ fn zone_cases() {
         let node = empty(NodeInput { labels: labels(case.node), ..node("n", &[]) });
         let cluster = cluster(vec![bound.into(), claim("c", "", "pv").into()], node);
         let pod = pod_with(&[uses("c")]);
-        assert_eq!(pre_filter(&cluster, &pod), PreFilter::AllNodes, "case: {}", case.name);
+        assert_eq!(pre_filter(&cluster, &pod), NaivePreFilter::AllNodes, "case: {}", case.name);
         let reason = "node(s) had no available volume zone";
-        let expected = (!case.fits).then(|| Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
+        let expected =
+            (!case.fits).then(|| NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason));
         assert_eq!(filter(&cluster, &pod, &cluster.nodes[0]), expected, "case: {}", case.name);
     }
 }
 
 #[test]
-fn claims_must_be_bound_or_wait() {
+fn pvcs_must_be_bound_or_wait_for_first_consumer() {
     let mut unset = class("unset", "p", BindingMode::Immediate);
     unset.binding_mode = None;
     let mut empty_zone = volume("empty-zone", "", 1);
@@ -67,12 +68,13 @@ fn claims_must_be_bound_or_wait() {
         ],
         empty(node("n", &[])),
     );
-    let rejects =
-        |reason: &str| PreFilter::Reject(Verdict::new(NAME, Code::UnschedulableAndUnresolvable, reason));
+    let rejects = |reason: &str| {
+        NaivePreFilter::Reject(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))
+    };
     #[rustfmt::skip]
     let cases = [
-        ("no volumes", pod_with(&[]), PreFilter::Skip),
-        ("a template's claim is not looked at", pod_with(&[ephemeral("p")]), PreFilter::Skip),
+        ("no volumes", pod_with(&[]), NaivePreFilter::Skip),
+        ("a template's claim is not looked at", pod_with(&[ephemeral("p")]), NaivePreFilter::Skip),
         ("a claim without a name", pod_with(&[uses("")]), rejects("PersistentVolumeClaim had no name")),
         ("no such claim", pod_with(&[uses("gone")]), rejects("persistentvolumeclaim \"gone\" not found")),
         ("no such volume", pod_with(&[uses("lost")]), rejects("persistentvolume \"gone\" not found")),
@@ -80,9 +82,9 @@ fn claims_must_be_bound_or_wait() {
         ("unbound, no such class", pod_with(&[uses("no-such-class")]), rejects("storageclass.storage.k8s.io \"gone\" not found")),
         ("unbound, the class has no mode", pod_with(&[uses("mode-unset")]), rejects("VolumeBindingMode not set for StorageClass \"unset\"")),
         ("unbound, should be bound by now", pod_with(&[uses("now")]), rejects("PersistentVolume had no name")),
-        ("unbound and waiting", pod_with(&[uses("wait")]), PreFilter::Skip),
-        ("bound, in no zone", pod_with(&[uses("plain")]), PreFilter::Skip),
-        ("bound, a zone label that says nothing", pod_with(&[uses("empty-zone")]), PreFilter::Skip),
+        ("unbound and waiting", pod_with(&[uses("wait")]), NaivePreFilter::Skip),
+        ("bound, in no zone", pod_with(&[uses("plain")]), NaivePreFilter::Skip),
+        ("bound, a zone label that says nothing", pod_with(&[uses("empty-zone")]), NaivePreFilter::Skip),
     ];
     for (name, pod, expected) in cases {
         assert_eq!(pre_filter(&cluster, &pod), expected, "case: {name}");

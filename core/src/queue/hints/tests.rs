@@ -5,7 +5,7 @@ use crate::framework::registry::default_profile;
 use crate::plugins::IN_TREE;
 
 #[test]
-fn hints_say_what_the_cases_say() {
+fn queueing_hints_answer_every_case() {
     for plugin in IN_TREE {
         (plugin.cases.hints)().iter().for_each(|case| case.check(plugin.name));
     }
@@ -24,9 +24,9 @@ fn every_plugin_that_registers_for_events_has_cases_of_hints() {
 
 /// Every plugin of the default profile that can reject a pod says what may bring it back.
 #[test]
-fn no_default_plugin_asks_for_everything() {
+fn no_default_plugin_registers_for_all_events() {
     let mut world = World::default();
-    let table = HintTable::of(&default_profile(&mut world.vocabulary), KnownGaps::Mended);
+    let table = QueueingHintMap::of(&default_profile(&mut world.vocabulary), KnownGaps::Mended);
     let greedy = table.sources.iter().filter(|source| matches!(source, Source::Everything)).count();
     assert_eq!(greedy, 0);
 }

@@ -1,12 +1,12 @@
 //! The queue against its plain twin, and the situations of upstream's scheduling_queue_test.go.
 
-mod situations;
+mod transitions;
 mod twin;
 
 use super::*;
 use crate::ids::ClassId;
 use crate::queue::ProfileNumber;
-use crate::queue::event::{ASSIGNED_POD_DELETE, Action, ClusterEvent, EventResource};
+use crate::queue::event::{ASSIGNED_POD_DELETE, ActionType, ClusterEvent, EventResource};
 
 /// Plugins that hold pods back, in the order in which they are asked.
 const GATES: [PluginNumber; 2] = [PluginNumber(0), PluginNumber(1)];
@@ -22,22 +22,26 @@ struct Fake {
     asked: usize,
 }
 
-impl QueueHost for Fake {
-    fn pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber> {
+impl QueuePlugins for Fake {
+    fn run_pre_enqueue_plugins(
+        &mut self,
+        pod: &QueuedPod,
+        first: Option<PluginNumber>,
+    ) -> Option<PluginNumber> {
         let others = GATES.into_iter().filter(|&plugin| Some(plugin) != first);
         first.into_iter().chain(others).find(|&plugin| self.closed.contains(&(plugin, pod.class)))
     }
 
-    fn hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
+    fn queueing_hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
         self.asked += 1;
         self.helps.contains(&(plugin, pod.class, event.what))
     }
 }
 
-fn set(plugins: &[u8]) -> PluginSet {
+fn set(plugins: &[u8]) -> PluginNumberSet {
     plugins.iter().map(|&plugin| PluginNumber(plugin)).collect()
 }
 
-const fn event(resource: EventResource, action: Action) -> ClusterEvent {
+const fn event(resource: EventResource, action: ActionType) -> ClusterEvent {
     ClusterEvent { resource, action }
 }

@@ -34,7 +34,7 @@ fn events(lab: &mut Lab) -> Vec<String> {
 }
 
 #[test]
-fn a_rejection_before_the_queue_is_told_once_and_withdrawn() {
+fn pre_enqueue_rejection_is_written_once_per_message_and_withdrawn() {
     let mut lab = reporting();
     lab.first.set(|script| script.closed = Some("waiting for a claim"));
     lab.pod(7, pod("1", 0));
@@ -58,7 +58,7 @@ fn a_rejection_before_the_queue_is_told_once_and_withdrawn() {
 }
 
 #[test]
-fn a_rejection_before_the_queue_is_not_told_without_the_gate() {
+fn pre_enqueue_rejection_is_not_written_without_feature_gate() {
     let mut lab = Lab::new();
     lab.first.set(|script| script.closed = Some("waiting for a claim"));
     lab.pod(7, pod("1", 0));
@@ -66,7 +66,7 @@ fn a_rejection_before_the_queue_is_not_told_without_the_gate() {
 }
 
 #[test]
-fn a_rejection_is_also_told_by_an_event_once_a_message() {
+fn pre_enqueue_rejection_records_one_event_per_message() {
     let mut lab = reporting();
     close(&lab, Some(CLAIM));
     lab.pod(7, pod("1", 0));
@@ -81,12 +81,12 @@ fn a_rejection_is_also_told_by_an_event_once_a_message() {
     close(&lab, None);
     ask_again(&mut lab);
     assert_eq!(events(&mut lab), [""; 0], "silence and success are no news");
-    let wanted = GateCounts { told: 2, repeated: 1, silent: 1, withdrawn: 1 };
-    assert_eq!(lab.scheduler.gate_counts(), wanted);
+    let wanted = PreEnqueueStatusCounts { written: 2, repeated: 1, silent: 1, withdrawn: 1 };
+    assert_eq!(lab.scheduler.pre_enqueue_status_counts(), wanted);
 }
 
 #[test]
-fn a_silent_plugin_leaves_the_word_of_another_standing() {
+fn pre_enqueue_rejection_without_message_keeps_condition_of_another_plugin() {
     let mut lab = reporting();
     close(&lab, Some(CLAIM));
     lab.pod(7, pod("1", 0));
@@ -102,7 +102,7 @@ fn a_silent_plugin_leaves_the_word_of_another_standing() {
 }
 
 #[test]
-fn a_rejection_and_a_pass_that_follow_quickly_are_no_call_at_all() {
+fn pre_enqueue_rejection_followed_by_pass_before_dispatch_makes_no_call() {
     let gates = *reporting().scheduler.settings();
     let mut lab = Lab::set(SchedulerSettings { parallel_calls_max: 1, ..gates });
     close(&lab, Some(CLAIM));
@@ -119,7 +119,7 @@ fn a_rejection_and_a_pass_that_follow_quickly_are_no_call_at_all() {
 }
 
 #[test]
-fn a_failed_call_leaves_scheduling_untouched_and_is_made_again_when_asked_again() {
+fn failed_pre_enqueue_patch_is_written_again_and_does_not_block_scheduling() {
     let mut lab = reporting();
     close(&lab, Some(CLAIM));
     lab.pod(7, pod("1", 0));
@@ -137,24 +137,27 @@ fn a_failed_call_leaves_scheduling_untouched_and_is_made_again_when_asked_again(
 }
 
 #[test]
-fn scheduling_gates_do_not_report() {
+fn scheduling_gates_write_no_pre_enqueue_condition() {
     let mut lab = reporting();
     lab.pod(7, PodInput { scheduling_gates: vec!["quota".to_owned()], ..pod("1", 0) });
     assert_eq!((lab.run(), lab.standing(7)), (vec![], Some(Standing::Gated)));
     assert_eq!(events(&mut lab), [""; 0]);
-    assert_eq!(lab.scheduler.gate_counts(), GateCounts { silent: 1, ..GateCounts::default() });
+    assert_eq!(
+        lab.scheduler.pre_enqueue_status_counts(),
+        PreEnqueueStatusCounts { silent: 1, ..PreEnqueueStatusCounts::default() }
+    );
 }
 
 #[test]
-fn a_pod_that_passes_at_once_costs_no_call_and_no_report() {
+fn pod_passing_pre_enqueue_makes_no_status_patch() {
     let mut lab = reporting();
     lab.pod(7, pod("1", 0));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    assert_eq!(lab.scheduler.gate_counts(), GateCounts::default());
+    assert_eq!(lab.scheduler.pre_enqueue_status_counts(), PreEnqueueStatusCounts::default());
 }
 
 #[test]
-fn failures_are_told_by_events_only_where_somebody_wants_them() {
+fn failed_scheduling_events_are_recorded_only_at_event_level_problems() {
     for (level, wanted) in [
         (EventLevel::Off, ""),
         (EventLevel::Problems, "7 FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu."),

@@ -46,7 +46,7 @@ fn spans(lab: &mut Lab) -> Vec<String> {
 }
 
 #[test]
-fn waiting_at_permit_and_pre_bind_are_timed_apart_and_the_attempt_from_its_cycle_on() {
+fn permit_wait_pre_bind_and_attempt_are_timed_separately() {
     let mut lab = timed(FeatureGates::default());
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     lab.second.set(|script| {
@@ -63,7 +63,7 @@ fn waiting_at_permit_and_pre_bind_are_timed_apart_and_the_attempt_from_its_cycle
     pass(&mut lab, 20 * MS);
     assert_eq!(lab.run(), ["7 -> n1"]);
     assert_eq!(spans(&mut lab), ["Second PreBind Success 20", "PreBind Success 20"]);
-    let cycle = lab.scheduler.bindings().get(PodUid(7)).expect("it is being bound");
+    let cycle = lab.scheduler.binding_cycles().get(PodUid(7)).expect("it is being bound");
     assert_eq!(cycle.times.begun_ns, MS, "the attempt began with its scheduling cycle");
     pass(&mut lab, 5 * MS);
     lab.answer(Err(CallFailure::Conflict));
@@ -71,7 +71,7 @@ fn waiting_at_permit_and_pre_bind_are_timed_apart_and_the_attempt_from_its_cycle
 }
 
 #[test]
-fn rejected_while_waiting_at_permit_ends_the_wait_and_the_attempt() {
+fn rejection_of_waiting_pod_ends_permit_wait_and_attempt_durations() {
     let mut lab = timed(FeatureGates::default());
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     pass(&mut lab, MS);
@@ -85,7 +85,7 @@ fn rejected_while_waiting_at_permit_ends_the_wait_and_the_attempt() {
 }
 
 #[test]
-fn every_point_with_plugins_is_timed_and_none_when_timing_is_off() {
+fn every_extension_point_with_plugins_is_timed_and_none_when_timing_is_off() {
     let points = |lab: &mut Lab| {
         let mut spans = Vec::new();
         lab.scheduler.take_spans(&mut spans);

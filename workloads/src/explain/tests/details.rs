@@ -66,7 +66,7 @@ fn untolerated_taints_are_named_and_tolerated_ones_are_not() {
 }
 
 #[test]
-fn amounts_of_what_does_not_fit_are_given() {
+fn insufficient_resources_give_requested_and_free_amounts() {
     let requests = json!({"cpu": "3500m", "memory": "9Gi", "example.com/gpu": 2});
     let resources = json!({"requests": requests, "limits": {"example.com/gpu": 2}});
     let asks = json!({"containers": [{"name": "c", "image": "i", "resources": resources}]});

@@ -19,19 +19,19 @@ fn pod_with_resource_claims_or_a_scheduling_group_is_unsure() {
     ];
     for (spec, field) in cases {
         let answer = report(vec![node("a", "2"), web(spec)]);
-        assert_eq!(answer.verdict, Verdict::Unsure, "{field}");
+        assert_eq!(answer.verdict, ExplainVerdict::Unsure, "{field}");
         assert!(answer.chosen.is_none(), "{field}: a plain choice");
         assert_eq!(answer.chosen_if_ignored.as_ref().unwrap().node, "a", "{field}");
         assert_eq!(answer.ignored_fields[0].field, field);
     }
     let plain = report(vec![node("a", "2"), web(json!({"resourceClaims": []}))]);
-    assert_eq!((plain.verdict, plain.ignored_fields.len()), (Verdict::Chosen, 0));
+    assert_eq!((plain.verdict, plain.ignored_fields.len()), (ExplainVerdict::Chosen, 0));
 }
 
 #[test]
 fn pod_of_another_scheduler_is_not_placed() {
     let answer = report(vec![node("a", "2"), web(json!({"schedulerName": "volcano"}))]);
-    assert_eq!(answer.verdict, Verdict::OtherScheduler);
+    assert_eq!(answer.verdict, ExplainVerdict::OtherScheduler);
     let other = answer.other_scheduler.clone().unwrap();
     assert_eq!(
         (other.scheduler_name.as_str(), other.profiles),
@@ -56,11 +56,12 @@ fn profile_of_the_configuration_answers_for_its_pods() {
         }
         let manifests = vec![tainted, web(json!({"schedulerName": name}))];
         let gates = FeatureGates::default();
-        let setup = Setup { source: "cluster.yaml", gates, config: Some(&config), registry: &registry };
+        let setup =
+            ExplainSetup { source: "cluster.yaml", gates, config: Some(&config), registry: &registry };
         Subject::from_manifests(manifests, "web", &setup).unwrap().explain()
     };
-    assert_eq!(ask("default-scheduler").verdict, Verdict::FitsNowhere);
-    assert_eq!(ask("packing").verdict, Verdict::Chosen);
+    assert_eq!(ask("default-scheduler").verdict, ExplainVerdict::FitsNowhere);
+    assert_eq!(ask("packing").verdict, ExplainVerdict::Chosen);
     assert_eq!(ask("volcano").other_scheduler.unwrap().profiles, ["default-scheduler", "packing"]);
 }
 

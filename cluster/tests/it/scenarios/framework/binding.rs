@@ -7,18 +7,18 @@ use crate::scenarios::plugin::{Scripted, WORK, unschedulable};
 use crate::scenarios::setup::Setup;
 use schedlab_core::binding::CallFailure;
 use schedlab_core::framework::extension_point::ExtensionPoint as Point;
-use schedlab_core::framework::points::{PreBindStep, Refusal};
+use schedlab_core::framework::points::{PreBindStep, Status};
 use schedlab_core::scheduler::Standing;
 
 #[test]
-fn a_reserve_that_refuses_ends_the_attempt() {
+fn failed_reserve_ends_the_scheduling_cycle() {
     let cases = [
         (None, None),
         (Some(unschedulable("taken")), Some(("Unschedulable", "0/1 nodes are available: 1 taken."))),
-        (Some(Refusal::error("broken")), Some(("SchedulerError", "broken"))),
+        (Some(Status::error("broken")), Some(("SchedulerError", "broken"))),
     ];
-    for (refusal, expected) in cases {
-        let reserve = Scripted::new("Reserve", &[Point::Reserve]).with(|script| script.reserve = refusal);
+    for (rejection, expected) in cases {
+        let reserve = Scripted::new("Reserve", &[Point::Reserve]).with(|script| script.reserve = rejection);
         let mut lab = with_plugins(&[&reserve]);
         try_pod(&mut lab, "p");
         assert_eq!(lab.node_of("p").is_some(), expected.is_none());
@@ -29,7 +29,7 @@ fn a_reserve_that_refuses_ends_the_attempt() {
 }
 
 #[test]
-fn unreserve_undoes_every_reserve_in_reverse() {
+fn failed_reserve_unreserves_all_plugins() {
     // Which of three refuses; none at last.
     for refusing in [Some(0), Some(1), Some(2), None] {
         let plugins = ["A", "B", "C"].map(|name| Scripted::new(name, &[Point::Reserve]));
@@ -48,7 +48,7 @@ fn unreserve_undoes_every_reserve_in_reverse() {
 }
 
 #[test]
-fn what_was_reserved_is_undone_when_permit_refuses() {
+fn denied_permit_unreserves() {
     use schedlab_core::framework::points::Permit;
     let reserve = Scripted::new("Reserve", &[Point::Reserve]);
     let permit = Scripted::new("Permit", &[Point::Permit]);
@@ -60,11 +60,11 @@ fn what_was_reserved_is_undone_when_permit_refuses() {
 }
 
 #[test]
-fn what_was_reserved_is_undone_when_pre_bind_fails() {
+fn failed_pre_bind_unreserves() {
     let reserve = Scripted::new("Reserve", &[Point::Reserve]);
     let fails = Scripted::new("Fails", &[Point::PreBind]).with(|script| {
         script.pre_flight = WORK;
-        script.pre_bind = vec![PreBindStep::Refuse(Refusal::error("disk on fire"))];
+        script.pre_bind = vec![PreBindStep::Reject(Status::error("disk on fire"))];
     });
     let mut lab = with_plugins(&[&reserve, &fails]);
     try_pod(&mut lab, "p");
@@ -76,7 +76,7 @@ fn what_was_reserved_is_undone_when_pre_bind_fails() {
 }
 
 #[test]
-fn what_was_reserved_is_undone_when_the_binding_fails() {
+fn failed_binding_unreserves() {
     let reserve = Scripted::new("Reserve", &[Point::Reserve, Point::PostBind]);
     let mut lab = with_plugins(&[&reserve]);
     lab.calls().once("bind", Fate::Refuse(CallFailure::Conflict));
@@ -88,8 +88,8 @@ fn what_was_reserved_is_undone_when_the_binding_fails() {
 
 #[test]
 fn pre_bind_may_pass_reject_or_fail() {
-    let reject = || PreBindStep::Refuse(unschedulable("not here"));
-    let fail = || PreBindStep::Refuse(Refusal::error("broken"));
+    let reject = || PreBindStep::Reject(unschedulable("not here"));
+    let fail = || PreBindStep::Reject(Status::error("broken"));
     let cases = [
         ("passes", vec![], None),
         ("rejects", vec![reject()], Some("Unschedulable")),
@@ -116,7 +116,7 @@ fn try_pod_without_cpu(lab: &mut crate::scenarios::lab::Lab) {
 }
 
 #[test]
-fn a_failure_before_binding_wakes_pods_that_wait_for_room() {
+fn failed_pre_bind_requeues_pods_waiting_for_resources() {
     let fails = Scripted::new("Fails", &[Point::PreBind]).with(|script| {
         script.pre_flight = WORK;
         script.pre_bind = vec![PreBindStep::Wait { deadline_ns: 1_010_000_000_000 }];
@@ -131,13 +131,13 @@ fn a_failure_before_binding_wakes_pods_that_wait_for_room() {
     lab.create(pod("waits").asks("cpu", "1").scheduler("second"));
     lab.run();
     assert_eq!(lab.standing("waits"), Standing::Unschedulable, "the room is taken by the first");
-    fails.set(|script| script.pre_bind = vec![PreBindStep::Refuse(Refusal::error("broken"))]);
+    fails.set(|script| script.pre_bind = vec![PreBindStep::Reject(Status::error("broken"))]);
     lab.pass(20);
     assert_eq!(lab.node_of("waits").as_deref(), Some("n"));
 }
 
 #[test]
-fn the_first_binder_that_takes_the_pod_binds_it() {
+fn first_bind_plugin_that_does_not_skip_binds_the_pod() {
     let cases = [
         ("neither", [false, false], [1, 1]),
         ("second", [false, true], [1, 1]),
@@ -160,7 +160,7 @@ fn the_first_binder_that_takes_the_pod_binds_it() {
 }
 
 #[test]
-fn a_pod_that_every_binder_skips_is_not_bound() {
+fn pod_skipped_by_all_bind_plugins_is_not_bound() {
     let binder = Scripted::new("Skips", &[Point::Bind, Point::Reserve, Point::PostBind]);
     let mut lab = Setup::default().without("DefaultBinder").plugin(&binder).start();
     lab.create_all([node("n"), pod("p")]);
@@ -171,7 +171,7 @@ fn a_pod_that_every_binder_skips_is_not_bound() {
 }
 
 #[test]
-fn post_bind_is_told_of_success_only() {
+fn post_bind_runs_after_successful_binding_only() {
     let cases = [("bound", None, 1), ("refused", Some(Fate::Refuse(CallFailure::Other)), 0)];
     for (name, fate, told) in cases {
         let after = Scripted::new("After", &[Point::PostBind]);
@@ -185,7 +185,7 @@ fn post_bind_is_told_of_success_only() {
 }
 
 #[test]
-fn an_answer_that_is_lost_does_not_bind_twice() {
+fn lost_binding_response_does_not_bind_twice() {
     let after = Scripted::new("After", &[Point::PostBind]);
     let mut lab = with_plugins(&[&after]);
     lab.calls().once("bind", Fate::LoseAnswer(CallFailure::Other));

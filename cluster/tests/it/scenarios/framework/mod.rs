@@ -2,9 +2,9 @@
 //! Upstream: test/integration/scheduler/plugins.
 
 mod binding;
-mod deciding;
-mod entering;
-mod permitting;
+mod filter_and_score;
+mod permit;
+mod pre_enqueue;
 
 use super::lab::Lab;
 use super::manifest::{node, pod};

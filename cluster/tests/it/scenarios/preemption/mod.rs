@@ -1,11 +1,11 @@
 //! Who makes room for whom. Upstream: test/integration/scheduler/preemption.
 
-mod beside;
-mod budgets;
-mod claims;
-mod nominations;
+mod async_preemption;
+mod nominated_node_name;
+mod pod_disruption_budgets;
+mod read_write_once_pod;
 mod victims;
-mod waiting;
+mod waiting_pods;
 
 use super::lab::Lab;
 use super::manifest::Manifest;

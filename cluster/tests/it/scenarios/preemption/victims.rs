@@ -84,7 +84,7 @@ fn asks(name: &str, cpu: &str, priority: i32) -> Manifest {
 }
 
 #[test]
-fn a_lower_pod_makes_room() {
+fn lower_priority_pod_is_preempted() {
     every_way(&Setup::default(), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "400m", 100)]);
@@ -97,7 +97,7 @@ fn a_lower_pod_makes_room() {
 }
 
 #[test]
-fn a_lower_pod_makes_room_for_a_filter_of_ones_own() {
+fn lower_priority_pod_is_preempted_for_out_of_tree_filter() {
     every_way(&with_seats(Code::Unschedulable, false), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "200m", 100)]);
@@ -109,7 +109,7 @@ fn a_lower_pod_makes_room_for_a_filter_of_ones_own() {
 }
 
 #[test]
-fn a_lower_pod_makes_room_when_no_node_was_looked_at() {
+fn lower_priority_pod_is_preempted_when_pre_filter_rejected() {
     every_way(&with_seats(Code::Unschedulable, true), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "200m", 100)]);
@@ -121,7 +121,7 @@ fn a_lower_pod_makes_room_when_no_node_was_looked_at() {
 }
 
 #[test]
-fn nobody_is_evicted_where_it_cannot_help() {
+fn unschedulable_and_unresolvable_node_has_no_victims() {
     every_way(&with_seats(Code::UnschedulableAndUnresolvable, false), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "200m", 100)]);
@@ -141,7 +141,7 @@ fn avoids(pod: Manifest, who: &str, topology: &str) -> Manifest {
 }
 
 #[test]
-fn both_sides_of_anti_affinity_make_room() {
+fn both_directions_of_anti_affinity_are_preempted() {
     for topology in ["node", "kubernetes.io/hostname"] {
         every_way(&Setup::default(), |lab| {
             lab.create(n().label("kubernetes.io/hostname", "n"));
@@ -155,7 +155,7 @@ fn both_sides_of_anti_affinity_make_room() {
 }
 
 #[test]
-fn nobody_is_evicted_when_one_who_is_avoided_ranks_too_high() {
+fn no_victim_when_pod_with_anti_affinity_has_equal_priority() {
     for topology in ["node", "kubernetes.io/hostname"] {
         every_way(&Setup::default(), |lab| {
             lab.create(n().label("kubernetes.io/hostname", "n"));
@@ -169,7 +169,7 @@ fn nobody_is_evicted_when_one_who_is_avoided_ranks_too_high() {
 }
 
 #[test]
-fn a_pod_that_never_preempts_waits() {
+fn preemption_policy_never_has_no_victims() {
     every_way(&Setup::default(), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "400m", 100)]);
@@ -183,7 +183,7 @@ fn a_pod_that_never_preempts_waits() {
 }
 
 #[test]
-fn without_the_plugin_nobody_is_evicted() {
+fn no_preemption_without_default_preemption_plugin() {
     every_way(&Setup::default().without("DefaultPreemption"), |lab| {
         lab.create(n());
         settle(lab, [asks("low", "400m", 100)]);

@@ -4,13 +4,13 @@
 //! every waiting pod is tried once and rejected, something happens, and the pods that are ready to be
 //! tried again are told from those that still wait. There is no backoff and no flush.
 
-mod features;
-mod fit;
+mod inter_pod_affinity;
+mod node_declared_features;
+mod node_resources_fit;
 mod node_rules;
-mod pod_affinity;
-mod spread;
+mod node_volume_limits;
+mod pod_topology_spread;
 mod volume_binding;
-mod volume_limits;
 mod volume_zone;
 
 use schedlab_core::scheduler::Standing;

@@ -6,7 +6,7 @@ use crate::scenarios::manifest::{node, pod};
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 #[test]
-fn more_cpu_does_not_help_a_pod_that_cannot_bear_the_taint() {
+fn allocatable_increase_of_tainted_node_requeues_only_pods_tolerating_the_taint() {
     let grown = |cpu| node("n").has("cpu", cpu).taint(NOT_READY);
     rejected_by(&["TaintToleration", "NodeResourcesFit"])
         .given([grown("2")])
@@ -15,7 +15,7 @@ fn more_cpu_does_not_help_a_pod_that_cannot_bear_the_taint() {
 }
 
 #[test]
-fn a_node_that_begins_to_match_helps_whom_it_matches() {
+fn node_label_update_requeues_pods_whose_node_affinity_starts_to_match() {
     rejected_by(&["NodeAffinity"])
         .given([node("n").label("group", "a")])
         .waiting([pod("b").needs_node("group", &["b"]), pod("c").needs_node("group", &["c"])])
@@ -23,7 +23,7 @@ fn a_node_that_begins_to_match_helps_whom_it_matches() {
 }
 
 #[test]
-fn a_node_that_matched_before_helps_nobody() {
+fn label_update_of_already_matching_node_requeues_no_pod() {
     rejected_by(&["NodeAffinity", "NodeResourcesFit"])
         .given([node("full").label("group", "a").has("cpu", "2"), node("other").label("group", "b")])
         .waiting([pod("big").needs_node("group", &["a"]).asks("cpu", "4")])
@@ -31,7 +31,7 @@ fn a_node_that_matched_before_helps_nobody() {
 }
 
 #[test]
-fn a_new_node_helps_whom_it_matches() {
+fn node_add_requeues_pods_whose_node_affinity_matches() {
     rejected_by(&["NodeAffinity"])
         .given([node("n").label("group", "a")])
         .waiting([pod("b").needs_node("group", &["b"]), pod("c").needs_node("group", &["c"])])
@@ -39,7 +39,7 @@ fn a_new_node_helps_whom_it_matches() {
 }
 
 #[test]
-fn a_pod_that_learns_to_bear_a_taint_comes_back_alone() {
+fn pod_toleration_update_requeues_that_pod_only() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint("key")])
         .waiting([pod("learner"), pod("other")])
@@ -47,7 +47,7 @@ fn a_pod_that_learns_to_bear_a_taint_comes_back_alone() {
 }
 
 #[test]
-fn another_taint_helps_who_bears_that_one() {
+fn node_taint_update_requeues_pod_tolerating_the_new_taint() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint(NOT_READY)])
         .waiting([pod("bears").tolerates("key"), pod("bears-another").tolerates("key2"), pod("bears-none")])
@@ -55,7 +55,7 @@ fn another_taint_helps_who_bears_that_one() {
 }
 
 #[test]
-fn a_new_node_with_a_taint_helps_who_bears_it() {
+fn node_add_requeues_pod_tolerating_its_taint() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint(NOT_READY)])
         .waiting([pod("bears").tolerates("key"), pod("bears-none")])
@@ -63,7 +63,7 @@ fn a_new_node_with_a_taint_helps_who_bears_it() {
 }
 
 #[test]
-fn a_label_of_its_own_does_not_help_a_pod_against_a_taint() {
+fn pod_label_update_does_not_requeue_pod_rejected_by_taint() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint(NOT_READY)])
         .waiting([pod("shy")])
@@ -71,7 +71,7 @@ fn a_label_of_its_own_does_not_help_a_pod_against_a_taint() {
 }
 
 #[test]
-fn a_pod_that_names_its_nodes_comes_back_for_what_either_plugin_waits_for() {
+fn pod_with_node_name_affinity_is_requeued_by_events_of_node_affinity_or_fit() {
     let named = node("named").label("rack", "1");
     rejected_by(&["NodeAffinity", "NodeResourcesFit"])
         .given([named.clone().has("cpu", "2"), node("other").label("zone", "z").has("cpu", "2")])
@@ -86,7 +86,7 @@ fn a_pod_that_names_its_nodes_comes_back_for_what_either_plugin_waits_for() {
 }
 
 #[test]
-fn a_port_that_comes_free_helps_who_wants_it() {
+fn assigned_pod_delete_requeues_pod_wanting_its_host_port() {
     rejected_by(&["NodePorts"])
         .given([node("n"), pod("a").host_port(8080).on("n"), pod("b").host_port(8081).on("n")])
         .waiting([pod("wants-8080").host_port(8080), pod("wants-8081").host_port(8081)])
@@ -94,7 +94,7 @@ fn a_port_that_comes_free_helps_who_wants_it() {
 }
 
 #[test]
-fn a_new_node_has_all_its_ports() {
+fn node_add_requeues_pod_waiting_for_host_port() {
     rejected_by(&["NodePorts"])
         .given([node("n"), pod("a").host_port(8080).on("n")])
         .waiting([pod("wants-8080").host_port(8080)])
@@ -102,7 +102,7 @@ fn a_new_node_has_all_its_ports() {
 }
 
 #[test]
-fn a_node_that_is_opened_helps() {
+fn uncordoned_node_requeues_pod() {
     rejected_by(&["NodeUnschedulable"])
         .given([node("n").cordoned()])
         .waiting([pod("p")])
@@ -110,7 +110,7 @@ fn a_node_that_is_opened_helps() {
 }
 
 #[test]
-fn a_new_open_node_helps() {
+fn node_add_requeues_pod_rejected_by_node_unschedulable() {
     rejected_by(&["NodeUnschedulable"])
         .given([node("n").cordoned()])
         .waiting([pod("p")])
@@ -118,7 +118,7 @@ fn a_new_open_node_helps() {
 }
 
 #[test]
-fn a_new_cordoned_node_helps_nobody() {
+fn cordoned_node_add_requeues_no_pod() {
     rejected_by(&["NodeUnschedulable"])
         .given([node("n").cordoned()])
         .waiting([pod("p")])

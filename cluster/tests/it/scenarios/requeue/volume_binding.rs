@@ -11,7 +11,7 @@ const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 const DRIVER: &str = "disk.example.com";
 
 #[test]
-fn a_new_node_helps() {
+fn node_add_requeues_pod_rejected_by_volume_binding() {
     rejected_by(&["VolumeBinding"])
         .given([node("n").label(ZONE, "b"), volume("pv").reached_from(ZONE, &["a"])])
         .given([claim("c").bound_to("pv")])
@@ -20,7 +20,7 @@ fn a_new_node_helps() {
 }
 
 #[test]
-fn a_node_with_another_label_helps() {
+fn node_label_update_requeues_pod_rejected_by_volume_binding() {
     rejected_by(&["VolumeBinding"])
         .given([node("n").label("rack", "1"), volume("pv").reached_from("rack", &["2"])])
         .given([claim("c").bound_to("pv")])
@@ -29,7 +29,7 @@ fn a_node_with_another_label_helps() {
 }
 
 #[test]
-fn a_volume_that_comes_helps() {
+fn persistent_volume_add_requeues_pod() {
     let pv = |rack| volume("pv").reached_from("rack", &[rack]);
     rejected_by(&["VolumeBinding"])
         .given([node("n").label("rack", "1"), pv("2"), claim("c").bound_to("pv")])
@@ -44,7 +44,7 @@ fn a_volume_that_comes_helps() {
 }
 
 #[test]
-fn a_volume_that_changes_helps() {
+fn persistent_volume_update_requeues_pod() {
     let pv = |key| volume("pv").reached_from(key, &["a"]);
     rejected_by(&["VolumeBinding"])
         .given([node("n").label(ZONE, "a"), pv(BETA_ZONE), claim("c").bound_to("pv")])
@@ -53,7 +53,7 @@ fn a_volume_that_changes_helps() {
 }
 
 #[test]
-fn a_claim_that_comes_helps_who_names_it() {
+fn pvc_add_requeues_pods_that_use_it() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv"), claim("c1"), claim("c2")])
         .waiting([pod("p1").uses("c1"), pod("p2").uses("c2")])
@@ -67,7 +67,7 @@ fn a_claim_that_comes_helps_who_names_it() {
 }
 
 #[test]
-fn a_claim_that_changes_helps_who_names_it() {
+fn pvc_update_requeues_pods_that_use_it() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv"), claim("c1"), claim("c2")])
         .waiting([pod("p1").uses("c1"), pod("p2").uses("c2")])
@@ -75,7 +75,7 @@ fn a_claim_that_changes_helps_who_names_it() {
 }
 
 #[test]
-fn a_class_that_comes_helps() {
+fn storage_class_add_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv").class("sc"), claim("c").class("sc")])
         .waiting([pod("p").uses("c")])
@@ -88,7 +88,7 @@ fn elsewhere() -> [Manifest; 3] {
 }
 
 #[test]
-fn a_class_that_serves_other_zones_helps() {
+fn storage_class_allowed_topologies_change_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given(elsewhere())
         .waiting([pod("p").uses("c")])
@@ -96,7 +96,7 @@ fn a_class_that_serves_other_zones_helps() {
 }
 
 #[test]
-fn a_class_that_serves_the_same_zones_helps_nobody() {
+fn storage_class_update_keeping_allowed_topologies_requeues_no_pod() {
     rejected_by(&["VolumeBinding"])
         .given(elsewhere())
         .waiting([pod("p").uses("c")])
@@ -104,7 +104,7 @@ fn a_class_that_serves_the_same_zones_helps_nobody() {
 }
 
 #[test]
-fn what_drivers_say_of_a_node_helps_when_it_comes() {
+fn csi_node_add_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv"), claim("c")])
         .waiting([pod("p").uses("c")])
@@ -112,7 +112,7 @@ fn what_drivers_say_of_a_node_helps_when_it_comes() {
 }
 
 #[test]
-fn plugins_that_drivers_took_over_help() {
+fn csi_node_migrated_plugins_update_requeues_pod() {
     let migrated = "storage.alpha.kubernetes.io/migrated-plugins";
     rejected_by(&["VolumeBinding"])
         .given([node("n"), csi_node("n"), volume("pv").class("sc"), claim("c").class("sc")])
@@ -131,7 +131,7 @@ fn mixed() -> Manifest {
 }
 
 #[test]
-fn a_driver_whose_capacity_counts_no_more_helps() {
+fn csi_driver_storage_capacity_turned_off_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv"), claim("c"), driver(true)])
         .waiting([mixed()])
@@ -139,7 +139,7 @@ fn a_driver_whose_capacity_counts_no_more_helps() {
 }
 
 #[test]
-fn a_driver_whose_capacity_did_not_count_helps_nobody() {
+fn csi_driver_storage_capacity_turned_on_requeues_no_pod() {
     rejected_by(&["VolumeBinding"])
         .given([node("n"), volume("pv"), claim("c"), driver(false)])
         .waiting([mixed()])
@@ -153,7 +153,7 @@ fn unbound() -> [Manifest; 4] {
 }
 
 #[test]
-fn capacity_that_comes_helps() {
+fn csi_storage_capacity_add_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given(unbound())
         .waiting([pod("p").uses("c")])
@@ -161,7 +161,7 @@ fn capacity_that_comes_helps() {
 }
 
 #[test]
-fn capacity_that_grows_helps() {
+fn csi_storage_capacity_increase_requeues_pod() {
     rejected_by(&["VolumeBinding"])
         .given(unbound())
         .given([storage_capacity("cap", "sc", "10")])
@@ -170,7 +170,7 @@ fn capacity_that_grows_helps() {
 }
 
 #[test]
-fn capacity_that_shrinks_helps_nobody() {
+fn csi_storage_capacity_decrease_requeues_no_pod() {
     rejected_by(&["VolumeBinding"])
         .given(unbound())
         .given([storage_capacity("cap", "sc", "10")])

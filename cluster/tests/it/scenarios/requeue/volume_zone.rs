@@ -20,7 +20,7 @@ fn at_home() -> [Manifest; 4] {
 }
 
 #[test]
-fn a_volume_that_comes_helps() {
+fn persistent_volume_add_requeues_pod() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([claim("c2").bound_to("pv2")])
@@ -29,7 +29,7 @@ fn a_volume_that_comes_helps() {
 }
 
 #[test]
-fn a_volume_in_another_zone_helps() {
+fn persistent_volume_zone_label_change_requeues_pod() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([zoned("pv2", "east"), claim("c2").bound_to("pv2")])
@@ -38,7 +38,7 @@ fn a_volume_in_another_zone_helps() {
 }
 
 #[test]
-fn a_volume_in_the_same_zone_helps_nobody() {
+fn persistent_volume_update_keeping_zone_requeues_no_pod() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([zoned("pv2", "east"), claim("c2").bound_to("pv2")])
@@ -47,7 +47,7 @@ fn a_volume_in_the_same_zone_helps_nobody() {
 }
 
 #[test]
-fn a_claim_that_comes_helps_who_names_it() {
+fn pvc_add_requeues_pods_that_use_it() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([zoned("pv2", "east")])
@@ -56,7 +56,7 @@ fn a_claim_that_comes_helps_who_names_it() {
 }
 
 #[test]
-fn a_claim_that_changes_helps_who_names_it() {
+fn pvc_update_requeues_pods_that_use_it() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([zoned("pv2", "east"), claim("c2")])
@@ -65,7 +65,7 @@ fn a_claim_that_changes_helps_who_names_it() {
 }
 
 #[test]
-fn a_class_whose_claims_wait_for_pods_helps() {
+fn wait_for_first_consumer_storage_class_add_requeues_pod() {
     rejected_by(&["VolumeZone"])
         .given(at_home())
         .given([claim("c2").bound_to("pv2")])
@@ -74,7 +74,7 @@ fn a_class_whose_claims_wait_for_pods_helps() {
 }
 
 #[test]
-fn a_claim_for_one_pod_helps_who_names_it_when_it_comes() {
+fn read_write_once_pod_pvc_add_requeues_pods_that_use_it() {
     rejected_by(&["VolumeRestrictions"])
         .given([node("n"), volume("pv1").mode("ReadWriteOncePod")])
         .waiting([pod("p1").uses("c1"), pod("p2").uses("c2")])
@@ -82,7 +82,7 @@ fn a_claim_for_one_pod_helps_who_names_it_when_it_comes() {
 }
 
 #[test]
-fn a_claim_for_one_pod_helps_who_names_it_when_it_comes_free() {
+fn delete_of_pod_using_read_write_once_pod_pvc_requeues_pods_that_use_it() {
     rejected_by(&["VolumeRestrictions"])
         .given([
             node("n"),

@@ -3,8 +3,8 @@
 use crate::class::PodClass;
 use crate::framework::extension_point::ExtensionPoint as At;
 use crate::framework::plugin::{
-    FilterPlugin, HeldBack, Plugin, PreEnqueuePlugin, PreFilter, PreScore, QueueKey, QueueSortPlugin, Reads,
-    ScorePlugin,
+    FilterPlugin, Plugin, PreEnqueuePlugin, PreEnqueueResult, PreFilter, PreScore, QueueKey, QueueSortPlugin,
+    Reads, ScorePlugin,
 };
 use crate::framework::points::{Bind, BindPlugin, EnqueueExtensions, Handle, Permit, PermitPlugin, PodRef};
 use crate::framework::status::{Code, Reason};
@@ -56,7 +56,7 @@ impl Plugin for Fake {
 }
 
 impl PreEnqueuePlugin for Fake {
-    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<HeldBack> {
+    fn pre_enqueue(&self, _: &World, _: &PodClass) -> Option<PreEnqueueResult> {
         None
     }
 }

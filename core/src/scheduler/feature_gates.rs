@@ -1,0 +1,130 @@
+//! Feature gates, with upstream's names and defaults.
+
+/// What is switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// KEP-5278: `nominatedNodeName` says where a pod is expected to go, and is never cleared by
+    /// the scheduler.
+    pub nominated_node_name_for_expectation: bool,
+    /// KEP-1923: the nominated node is looked at before all others.
+    pub try_nominated_node_first: bool,
+    /// KEP-5229: calls are queued and merged.
+    pub scheduler_async_api_calls: bool,
+    /// Victims are evicted beside the scheduling loop.
+    pub scheduler_async_preemption: bool,
+    /// KEP-5501: PreEnqueue rejections are written to the pod's status.
+    pub scheduler_pre_enqueue_pod_status: bool,
+    /// KEP-5142: pods in backoff are tried when nothing else is ready.
+    pub scheduler_pop_from_backoff_q: bool,
+    /// KEP-2358: required node affinity holds while the pod runs.
+    pub node_affinity_required_during_execution: bool,
+    /// The API server's: a binding clears `nominatedNodeName`, and a bound pod gets none any more. Off is
+    /// an API server that is older than the scheduler.
+    pub clearing_nominated_node_name_after_binding: bool,
+}
+
+impl Default for FeatureGates {
+    fn default() -> Self {
+        FeatureGates {
+            nominated_node_name_for_expectation: true,
+            try_nominated_node_first: true,
+            scheduler_async_api_calls: false,
+            scheduler_async_preemption: true,
+            scheduler_pre_enqueue_pod_status: false,
+            scheduler_pop_from_backoff_q: true,
+            node_affinity_required_during_execution: false,
+            clearing_nominated_node_name_after_binding: true,
+        }
+    }
+}
+
+/// Gates that cannot be set so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeatureGateError {
+    /// One gate needs another.
+    #[error("feature gate {gate} needs {needed}; switch {needed} on as well, or {gate} off")]
+    Needs {
+        /// The gate that is on.
+        gate: &'static str,
+        /// The gate that is off.
+        needed: &'static str,
+    },
+    /// Nobody knows the gate.
+    #[error("unknown feature gate `{name}`; known are {}", FeatureGates::NAMES.join(", "))]
+    Unknown {
+        /// As written.
+        name: String,
+    },
+}
+
+impl FeatureGates {
+    /// The names of all gates.
+    pub const NAMES: [&'static str; 8] = [
+        "NominatedNodeNameForExpectation",
+        "TryNominatedNodeFirst",
+        "SchedulerAsyncAPICalls",
+        "SchedulerAsyncPreemption",
+        "SchedulerPreEnqueuePodStatus",
+        "SchedulerPopFromBackoffQ",
+        "NodeAffinityRequiredDuringExecution",
+        "ClearingNominatedNodeNameAfterBinding",
+    ];
+
+    /// Switches a gate by name.
+    pub fn set(&mut self, name: &str, is_on: bool) -> Result<(), FeatureGateError> {
+        let gate = match name {
+            "NominatedNodeNameForExpectation" => &mut self.nominated_node_name_for_expectation,
+            "TryNominatedNodeFirst" => &mut self.try_nominated_node_first,
+            "SchedulerAsyncAPICalls" => &mut self.scheduler_async_api_calls,
+            "SchedulerAsyncPreemption" => &mut self.scheduler_async_preemption,
+            "SchedulerPreEnqueuePodStatus" => &mut self.scheduler_pre_enqueue_pod_status,
+            "SchedulerPopFromBackoffQ" => &mut self.scheduler_pop_from_backoff_q,
+            "NodeAffinityRequiredDuringExecution" => &mut self.node_affinity_required_during_execution,
+            "ClearingNominatedNodeNameAfterBinding" => &mut self.clearing_nominated_node_name_after_binding,
+            _ => return Err(FeatureGateError::Unknown { name: name.to_owned() }),
+        };
+        *gate = is_on;
+        Ok(())
+    }
+
+    /// Whether the gates go together.
+    pub fn check(&self) -> Result<(), FeatureGateError> {
+        if self.scheduler_pre_enqueue_pod_status && !self.scheduler_async_api_calls {
+            let (gate, needed) = ("SchedulerPreEnqueuePodStatus", "SchedulerAsyncAPICalls");
+            return Err(FeatureGateError::Needs { gate, needed });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_gate_has_a_name() {
+        let mut gates = FeatureGates::default();
+        for name in FeatureGates::NAMES {
+            let [mut on, mut off] = [gates; 2];
+            on.set(name, true).expect(name);
+            off.set(name, false).expect(name);
+            assert_ne!(on, off, "{name}");
+            assert!(gates == on || gates == off, "{name} is one gate");
+        }
+        let error = gates.set("Nonsense", true).expect_err("no such gate");
+        assert!(error.to_string().starts_with("unknown feature gate `Nonsense`; known are Nominated"));
+    }
+
+    #[test]
+    fn pre_enqueue_pod_status_requires_async_api_calls() {
+        let mut gates = FeatureGates { scheduler_pre_enqueue_pod_status: true, ..FeatureGates::default() };
+        let error = gates.check().expect_err("calls are not queued");
+        assert_eq!(
+            error.to_string(),
+            "feature gate SchedulerPreEnqueuePodStatus needs SchedulerAsyncAPICalls; switch \
+             SchedulerAsyncAPICalls on as well, or SchedulerPreEnqueuePodStatus off"
+        );
+        gates.scheduler_async_api_calls = true;
+        assert_eq!(gates.check(), Ok(()));
+    }
+}
