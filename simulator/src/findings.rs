@@ -7,9 +7,9 @@ use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBindings};
 
 use super::faults::FaultProfile;
-use super::scenario::{NodeNumber, Scenario, ScriptAction, ScriptEvent, SimulationSetup};
+use super::scenario::{NodeNumber, PodHandle, Scenario, ScriptAction, ScriptEvent, SimulationSetup};
 use super::seeds::run_caught;
-use super::shape::{NodeShape, PodShape};
+use super::shape::{Domain, NodeShape, PodShape};
 
 fn setup(gates: FeatureGates) -> SimulationSetup {
     SimulationSetup {
@@ -113,6 +113,95 @@ fn nominated_node_name_cleared_at_this_instant_reserves_nothing() {
                 (83, 0, ScriptAction::CreatePod(1)),
                 (86, 680, ScriptAction::CreateNode(NodeNumber(5), small)),
                 (88, 0, ScriptAction::CreatePod(1)),
+            ]),
+        });
+    }
+}
+
+/// A preemptor was nominated, the call that was to say so waited behind others, and the next attempt failed
+/// for another reason: what took the nomination back replaced that call, no watch event told of the room,
+/// and a pod that fitted there waited for ever.
+#[test]
+fn room_of_a_nomination_that_was_never_written_wakes_pods() {
+    let node = NodeShape { cpu_milli: 2000, memory_mi: 2048, pods: 2, zone: Some(0), ..NodeShape::default() };
+    let large = NodeShape { cpu_milli: 4000, pods: 10, zone: Some(1), ..node };
+    let shapes = vec![
+        PodShape { app: 3, cpu_milli: 2000, memory_mi: 64, priority: 5, ..PodShape::default() },
+        PodShape {
+            app: 2,
+            cpu_milli: 2000,
+            memory_mi: 512,
+            priority: 100,
+            spreads: Some((1, Domain::Zone)),
+            ..PodShape::default()
+        },
+    ];
+    let gates = FeatureGates {
+        nominated_node_name_for_expectation: false,
+        scheduler_async_api_calls: true,
+        scheduler_pre_enqueue_pod_status: true,
+        ..FeatureGates::default()
+    };
+    let mut setup = setup(gates);
+    (setup.watch, setup.call) =
+        ("20ms".parse().expect("a latency"), "lognormal:60ms,1.2".parse().expect("a latency"));
+    setup.cycle_ns = 100_000;
+    holds(&Scenario {
+        seed: 60_145_424,
+        profile: FaultProfile::Domains,
+        setup,
+        shapes,
+        script: script(&[
+            (87, 0, ScriptAction::CreateNode(NodeNumber(2), node)),
+            (100, 0, ScriptAction::CreatePod(1)),
+            (106, 0, ScriptAction::CreatePod(1)),
+            (107, 0, ScriptAction::CreatePod(1)),
+            (109, 759_162, ScriptAction::CreateNode(NodeNumber(0), large)),
+            (110, 0, ScriptAction::CreatePod(0)),
+            (113, 27_514, ScriptAction::UpdateNode(NodeNumber(0), NodeShape { zone: None, ..large })),
+            (114, 0, ScriptAction::CreatePod(0)),
+        ]),
+    });
+}
+
+/// A victim was deleted and made again under its name before the watch told of it. Deleting it by its uid is
+/// a conflict to the API, and its preemptor tried again at once, thousands of times.
+#[test]
+fn victim_that_was_recreated_under_its_name_is_gone() {
+    let node = NodeShape { cpu_milli: 1000, memory_mi: 8192, pods: 5, ..NodeShape::default() };
+    let shapes = vec![
+        PodShape {
+            app: 1,
+            memory_mi: 512,
+            priority: -5,
+            lingers: true,
+            avoids: Some((1, Domain::Host)),
+            ..PodShape::default()
+        },
+        PodShape { app: 1, cpu_milli: 100, memory_mi: 512, zone: Some(0), ..PodShape::default() },
+    ];
+    for miss in [NominatedNodeNameMiss::Requeue, NominatedNodeNameMiss::FallThrough] {
+        let gates = FeatureGates {
+            nominated_node_name_for_expectation: false,
+            scheduler_async_api_calls: true,
+            ..FeatureGates::default()
+        };
+        let mut setup = setup(gates);
+        setup.watch = "uniform:1ms..400ms".parse().expect("a latency");
+        (setup.parallel_calls_max, setup.has_plugins, setup.nominated_node_name_miss) = (8, false, miss);
+        holds(&Scenario {
+            seed: 60_165_249,
+            profile: FaultProfile::Domains,
+            setup,
+            shapes: shapes.clone(),
+            script: script(&[
+                (0, 0, ScriptAction::CreateNode(NodeNumber(0), NodeShape { cpu_milli: 2000, ..node })),
+                (1, 0, ScriptAction::CreatePod(0)),
+                (3, 5_919_166, ScriptAction::DeleteNode(NodeNumber(0))),
+                (9, 0, ScriptAction::CreateNode(NodeNumber(0), node)),
+                (10, 0, ScriptAction::CreatePod(1)),
+                (11, 25_102, ScriptAction::RecreatePod(PodHandle(1))),
+                (13, 0, ScriptAction::UpdateNode(NodeNumber(0), NodeShape { zone: Some(0), ..node })),
             ]),
         });
     }

@@ -4,7 +4,7 @@
 use schedlab_core::ids::{PodId, PodUid};
 use schedlab_core::pods::PodState;
 
-use super::check::{number_of_id, number_of_name};
+use super::check::{is_leaving, number_of_id, number_of_name};
 use super::judge::Placed;
 use super::run::Simulation;
 use super::scenario::NODES_MAX;
@@ -143,7 +143,9 @@ impl Simulation<'_> {
         self.checks.note(Invariant::BudgetsHold);
         let shape = *self.shape_of(&row);
         let is_protected = |shape: &PodShape| self.protected[usize::from(shape.app)];
-        let violates = victims.iter().any(|victim| {
+        // Whom it has evicted before, and the watch has not told of yet, is not evicted once more.
+        let is_there = |victim: &PodUid| self.truth.pods.get(victim).is_some_and(|row| !is_leaving(row));
+        let violates = victims.iter().filter(|victim| is_there(victim)).any(|victim| {
             self.actors[at].seen.pods.get(victim).is_some_and(|row| is_protected(self.shape_of(row)))
         });
         // Affinity makes a pod need others: taking pods away is not always better then.

@@ -89,6 +89,9 @@ fn seeds_that_found_a_bug_violate_no_invariant() {
         (3_167_481, FaultProfile::Api),
         (3_153_621, FaultProfile::Api),
         (30_072_656, FaultProfile::Rivals),
+        (60_145_424, FaultProfile::Domains),
+        (60_165_249, FaultProfile::Domains),
+        (60_177_867, FaultProfile::Domains),
     ];
     for (seed, profile) in found {
         let outcome = run_caught(&generate(seed, profile));

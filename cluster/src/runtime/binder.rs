@@ -315,7 +315,10 @@ impl<B: BindRecorder> Binder<B> {
         results.clear();
         self.api.delete_pods_batch(&pods, results);
         let calls = deletes.iter().zip(results.iter());
-        answers.extend(calls.map(|(&(id, pod), result)| answer(id, pod, result)));
+        answers.extend(calls.map(|(&(id, pod), result)| {
+            let result = result.as_ref().map(|()| 0).map_err(deletion_failure);
+            Answer { id, pod, result }
+        }));
     }
 }
 
@@ -348,6 +351,15 @@ pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
 
 fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
     Answer { id, pod, result: result.as_ref().map(|()| 0).map_err(failure) }
+}
+
+/// What the scheduler is told of a victim that could not be deleted. A pod is deleted by its uid: to the API
+/// it is a conflict that another one has its name now, and the victim is gone all the same.
+pub(super) fn deletion_failure(error: &ApiError) -> CallFailure {
+    match failure(error) {
+        CallFailure::Conflict => CallFailure::NotFound,
+        other => other,
+    }
 }
 
 /// What the scheduler is told of an error.

@@ -164,7 +164,10 @@ impl ReadyCall {
                 nomination: *nomination,
                 phase: None,
             }),
-            Effect::Delete => api.delete_pod(self.pod).map(|()| 0),
+            Effect::Delete => {
+                let result = api.delete_pod(self.pod).map(|()| 0);
+                return result.map_err(|error| binder::deletion_failure(&error));
+            }
             Effect::Volumes(writes) => volumes::write(api, writes).map(|()| 0),
         };
         result.map_err(|error| binder::failure(&error))

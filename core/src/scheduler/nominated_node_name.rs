@@ -133,6 +133,20 @@ impl Scheduler {
         self.move_all_to_active_or_backoff_queue(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
     }
 
+    /// A failed attempt has given a nomination up that the API was never seen to say: the call that was to
+    /// write it waited in the queue, and the one that takes it back replaces it. No watch event will tell of
+    /// the room, so it is told of now.
+    ///
+    /// Differs: upstream moves pods when the event of the cleared `nominatedNodeName` comes, and here none
+    /// comes; the flush helps.
+    pub(super) fn leave_unwritten_room(&mut self, pod: PodId, held: Option<NodeId>) {
+        let row = *self.world.pods().get(pod);
+        let is_silent = self.settings.mutants.has(Mutant::UnwrittenNominationSilent);
+        let is_given_up =
+            |node: &NodeId| row.nominated() != Some(*node) && row.nominated_by_api() != Some(*node);
+        self.requeue_pods_after_nomination_left(pod, held.filter(is_given_up).filter(|_| !is_silent));
+    }
+
     /// Whether a nominated pod has room held for it: one that is on a node holds it by being there.
     ///
     /// Differs: upstream ignores nominations of pods that another scheduler takes. Two schedulers would
