@@ -1,0 +1,66 @@
+//! Which crate may name what: clocks, files, printing, YAML, HTTP.
+
+use super::{without_comments, words};
+use crate::{Breach, SourceTree};
+
+/// A word, and the folders whose code may use it.
+struct Allowed {
+    word: &'static str,
+    packages: &'static [&'static str],
+    why: &'static str,
+}
+
+const fn allowed(word: &'static str, packages: &'static [&'static str], why: &'static str) -> Allowed {
+    Allowed { word, packages, why }
+}
+
+const MEASURING: &[&str] =
+    &["benches", "cli", "cluster", "lab", "simulator", "testkit", "workloads", "fuzz", "examples"];
+
+const RULES: &[Allowed] = &[
+    allowed("Instant", MEASURING, "the time is passed in"),
+    allowed("SystemTime", MEASURING, "the time is passed in"),
+    allowed("println!", &["benches", "cli", "fuzz"], "only the command line prints"),
+    allowed("eprintln!", &["benches", "cli", "fuzz"], "only the command line prints"),
+    allowed("serde_saphyr", &["workloads", "fuzz", "cli"], "YAML is read in workloads"),
+    allowed("ureq", &["cluster"], "HTTP is spoken in cluster"),
+    allowed("tungstenite", &["perf-dash"], "only the browser test speaks to Chromium"),
+    allowed(
+        "k8s_openapi",
+        &[
+            "cluster",
+            "workloads",
+            "replay",
+            "simulator",
+            "testkit",
+            "cli",
+            "lab",
+            "fuzz",
+            "examples",
+            "perf-dash",
+        ],
+        "core knows plain inputs only",
+    ),
+    allowed("clap", &["cli"], "arguments are read in cli"),
+    allowed("anyhow", &["cli"], "libraries have typed errors"),
+    allowed("thread_rng", &[], "randomness is a seeded stream that is passed in"),
+    allowed("RandomState", &["cli"], "hashers have fixed state; cli draws a mark that no name can contain"),
+];
+
+/// What breaks the rule.
+pub fn check(tree: &SourceTree) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let product = tree
+        .rust()
+        .filter(|file| !file.is_test() && !file.path.contains("/build.rs") && file.package() != "tidy");
+    for file in product {
+        let text = without_comments(file.product_text());
+        for rule in RULES.iter().filter(|rule| !rule.packages.contains(&file.package())) {
+            if words(&text, rule.word).next().is_some() {
+                let what = format!("`{}` is not for `{}`: {}", rule.word, file.package(), rule.why);
+                breaches.push(Breach::new(&file.path, what));
+            }
+        }
+    }
+    breaches
+}

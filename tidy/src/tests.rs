@@ -1,0 +1,126 @@
+//! Every rule over this workspace, and every rule over a planted breach.
+
+use std::path::Path;
+
+use super::*;
+
+fn workspace() -> SourceTree {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate stands in the workspace");
+    SourceTree::read(root).expect("the workspace can be read")
+}
+
+fn rule(name: &str) -> Rule {
+    RULES.iter().find(|(known, _)| *known == name).expect("a rule of this name").1
+}
+
+#[test]
+fn workspace_keeps_every_rule() {
+    let tree = workspace();
+    assert!(tree.files.len() > 300, "the workspace was not found");
+    let mut found = Vec::new();
+    for (name, check) in RULES {
+        found.extend(
+            check(&tree).into_iter().map(|breach| format!("{name}: {}: {}", breach.path, breach.what)),
+        );
+    }
+    assert!(found.is_empty(), "{} breach(es):\n{}", found.len(), found.join("\n"));
+}
+
+/// A tree that keeps a rule, and the same tree with one breach.
+struct Planted {
+    rule: &'static str,
+    kept: &'static [(&'static str, &'static str)],
+    broken: &'static [(&'static str, &'static str)],
+    at: &'static str,
+}
+
+const PLANTED: &[Planted] = &[
+    Planted {
+        rule: "layers of core",
+        kept: &[("core/src/queue/mod.rs", "use crate::framework::status::Code;")],
+        broken: &[("core/src/framework/status.rs", "use crate::queue::Queue;")],
+        at: "core/src/framework/status.rs",
+    },
+    Planted {
+        rule: "layers of core",
+        kept: &[("core/src/world.rs", "//! Changed by `crate::scheduler`.")],
+        broken: &[("core/src/newcomer.rs", "")],
+        at: "core/src/newcomer.rs",
+    },
+    Planted {
+        rule: "what a crate may name",
+        kept: &[("cli/src/main.rs", "fn main() { println!(\"x\") }")],
+        broken: &[("core/src/world.rs", "use std::time::Instant;")],
+        at: "core/src/world.rs",
+    },
+    Planted {
+        rule: "what a crate may name",
+        kept: &[("core/src/world.rs", "// Instant is for others.")],
+        broken: &[("perf-dash/src/lib.rs", "fn f() { println!(\"x\") }")],
+        at: "perf-dash/src/lib.rs",
+    },
+    Planted {
+        rule: "unique public types",
+        kept: &[("core/src/a.rs", "pub struct One;"), ("cluster/src/b.rs", "struct One;")],
+        broken: &[("cluster/src/b.rs", "pub struct One;"), ("core/src/a.rs", "pub enum One {}")],
+        at: "cluster/src/b.rs",
+    },
+    Planted {
+        rule: "paths in documents",
+        kept: &[("docs/a.md", "See `docs/a.md` and [it](a.md#top)."), ("core/src/lib.rs", "")],
+        broken: &[("docs/a.md", "See `core/src/gone.rs`.")],
+        at: "docs/a.md",
+    },
+    Planted {
+        rule: "paths in documents",
+        kept: &[("docs/a.md", "[up](../README.md)"), ("README.md", "")],
+        broken: &[("docs/a.md", "[up](gone.md)")],
+        at: "docs/a.md",
+    },
+    Planted {
+        rule: "unused dependencies",
+        kept: &[
+            ("core/Cargo.toml", "[dependencies]\nrayon.workspace = true\n"),
+            ("core/src/lib.rs", "use rayon::join;"),
+        ],
+        broken: &[("core/Cargo.toml", "[dependencies]\nrayon.workspace = true\n"), ("core/src/lib.rs", "")],
+        at: "core/Cargo.toml",
+    },
+    Planted {
+        rule: "dead modules",
+        kept: &[("core/src/lib.rs", "pub mod a;"), ("core/src/a.rs", "")],
+        broken: &[("core/src/lib.rs", ""), ("core/src/a.rs", "")],
+        at: "core/src/a.rs",
+    },
+];
+
+#[test]
+fn planted_breach_of_each_rule_is_found() {
+    for planted in PLANTED {
+        let check = rule(planted.rule);
+        assert_eq!(check(&SourceTree::of(planted.kept)), [], "{}: a tree that keeps it", planted.rule);
+        let found = check(&SourceTree::of(planted.broken));
+        assert_eq!(found.len(), 1, "{}: {found:?}", planted.rule);
+        assert_eq!(found[0].path, planted.at, "{}", planted.rule);
+    }
+}
+
+#[test]
+fn long_file_and_long_function_are_found() {
+    let body = "    let x = 1;\n".repeat(rules::sizes::FUNCTION_LINES_MAX);
+    let function = format!("pub fn long() {{\n{body}}}\n");
+    let tree = SourceTree::of(&[("core/src/a.rs", &function)]);
+    assert_eq!(rules::sizes::check(&tree).len(), 1);
+    let file = "const X: u32 = 1;\n".repeat(rules::sizes::FILE_LINES_MAX + 1);
+    let tree = SourceTree::of(&[("core/src/a.rs", &file), ("core/src/b.rs", "fn short() {\n}\n")]);
+    assert_eq!(rules::sizes::check(&tree).len(), 1);
+}
+
+#[test]
+fn every_rule_has_a_planted_breach() {
+    let has_own_test = |name: &str| name == "sizes";
+    for (name, _) in RULES {
+        let is_planted = PLANTED.iter().any(|planted| planted.rule == *name);
+        assert!(is_planted || has_own_test(name), "rule `{name}` has no planted breach");
+    }
+}
