@@ -109,6 +109,8 @@ pub(super) struct Actor {
     /// Events, answers and requests it was told of.
     pub(super) causes: u64,
     pub(super) records: BTreeMap<PodUid, Record>,
+    /// The last attempt evicted pods that were on their way to a node: they have left it already.
+    pub(super) has_evicted_in_memory: bool,
     /// Calls that were made.
     pub(super) judged: FxHashSet<CallId>,
     /// Two pods had one port of one node; the scheduler, like kube-scheduler, notes a port as a fact
@@ -151,6 +153,7 @@ impl Actor {
             wake_ns: None,
             causes: 0,
             records: BTreeMap::new(),
+            has_evicted_in_memory: false,
             judged: FxHashSet::default(),
             has_shared_port: false,
         }

@@ -137,7 +137,9 @@ impl Simulation<'_> {
         let victims: Vec<PodUid> =
             calls.iter().filter(|call| matches!(call.effect, Effect::Delete)).map(|call| call.pod).collect();
         let Some(row) = self.actors[at].seen.pods.get(&preemptor).copied() else { return };
-        if victims.is_empty() || !self.protected.contains(&true) {
+        // Victims that have left their node already are not seen any more, and may have been what kept the
+        // pod from other nodes.
+        if victims.is_empty() || !self.protected.contains(&true) || self.actors[at].has_evicted_in_memory {
             return;
         }
         self.checks.note(Invariant::BudgetsHold);

@@ -92,6 +92,11 @@ fn seeds_that_found_a_bug_violate_no_invariant() {
         (60_145_424, FaultProfile::Domains),
         (60_165_249, FaultProfile::Domains),
         (60_177_867, FaultProfile::Domains),
+        (60_133_981, FaultProfile::Victims),
+        (60_146_287, FaultProfile::Victims),
+        (60_163_988, FaultProfile::Victims),
+        (60_223_434, FaultProfile::Nominations),
+        (50_420_647, FaultProfile::None),
     ];
     for (seed, profile) in found {
         let outcome = run_caught(&generate(seed, profile));

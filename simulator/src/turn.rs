@@ -45,7 +45,9 @@ impl Simulation<'_> {
         self.take_calls(at, None);
         let actor = &mut self.actors[at];
         let first = first_priority(actor);
+        let assumed = actor.scheduler().counts().assumed;
         let step = actor.scheduler_mut().schedule_one(&mut NoProbe);
+        actor.has_evicted_in_memory = actor.scheduler().counts().assumed < assumed;
         if self.trace.is_some() {
             let text = step_text(self.actors[at].scheduler(), &step);
             self.note(|| format!("scheduler {number} {text}"));
@@ -58,6 +60,9 @@ impl Simulation<'_> {
                 let node = number_of_id(world, world.nodes().columns().id[choice.row]);
                 self.check_attempt(at, pod, first);
                 self.check_choice(at, pod, node);
+                // It may stand in the way of others, who then evict it before it is bound: no event tells of
+                // that, and none of the API's has to.
+                self.actors[at].causes += 1;
                 None
             }
             ScheduleOneOutcome::NominatedMissed { pod } => {

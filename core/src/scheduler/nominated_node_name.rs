@@ -36,8 +36,9 @@ impl Scheduler {
         if seen == node {
             return age == Age::AfterOurs && self.follow_status(pod, node);
         }
-        // What we have written since counts more than an older word of anybody's.
-        if held != node && age != Age::BeforeOurs {
+        // What we have written since counts more than an older word of anybody's, and so does what is still
+        // to be written: the event may be that of our own write before it, ahead of its answer.
+        if held != node && age != Age::BeforeOurs && !self.dispatcher.has_nomination_of(uid) {
             self.update_nominated_pod(pod, node);
         }
         if !self.holds_again(self.world.pods().get(pod), seen) {
@@ -139,7 +140,7 @@ impl Scheduler {
     ///
     /// Differs: upstream moves pods when the event of the cleared `nominatedNodeName` comes, and here none
     /// comes; the flush helps.
-    pub(super) fn leave_unwritten_room(&mut self, pod: PodId, held: Option<NodeId>) {
+    pub(super) fn requeue_pods_after_unwritten_nomination(&mut self, pod: PodId, held: Option<NodeId>) {
         let row = *self.world.pods().get(pod);
         let is_silent = self.settings.mutants.has(Mutant::UnwrittenNominationSilent);
         let is_given_up =

@@ -61,7 +61,7 @@ impl Scheduler {
             NominatingInfo::Node(_) if self.settings.mutants.has(Mutant::NominationUnseen) => {}
             NominatingInfo::Node(node) => self.update_nominated_pod(pod, Some(node)),
         }
-        self.leave_unwritten_room(pod, row.nominated());
+        self.requeue_pods_after_unwritten_nomination(pod, row.nominated());
         self.world.pods_mut().get_mut(pod).condition = failure.condition;
         let condition = is_news.then(|| self.conditions.change(row.condition, failure.condition));
         self.add_api_call(ApiCall::PatchStatus(StatusPatch { pod: row.uid, condition, nomination }));
