@@ -28,7 +28,7 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for file in tree.files.iter().filter(|file| file.path.ends_with(".md")) {
         for path in quoted_paths(&file.text).chain(links(&file.text, &file.path)) {
-            if !tree.paths.iter().any(|known| *known == path) {
+            if !tree.paths.contains(&path) {
                 breaches.push(Breach::new(&file.path, format!("names `{path}`, which is not there")));
             }
         }
