@@ -9,8 +9,10 @@
 //! ```
 //!
 //! A pod is a row of 64 bytes that points at interned side tables; an API object is built only
-//! when somebody asks for one. This crate reads no clock and draws no random number: time is an
-//! argument, names and UIDs are counters.
+//! when somebody asks for one. The store and the controllers read no clock and draw no random number:
+//! time is an argument, names and UIDs are counters. `clock`, the wall-clock runtime and the calls to
+//! extenders read one (`tidy/src/rules/crates.rs` holds this), and modelled latencies are drawn from a
+//! seeded stream.
 
 pub mod api;
 pub mod clock;

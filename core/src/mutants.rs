@@ -89,15 +89,12 @@ pub enum Mutant {
     MissMovesNomination,
     /// #141953: no pod is woken when the labels of a namespace change that its terms select by.
     NamespaceUnheard,
-    /// backend/api_dispatcher/call_queue.go: room is not told of when a failed attempt takes a nomination back that was still
-    /// waiting in the queue to be written: no watch event will tell of it.
-    UnwrittenNominationSilent,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 35] = [
+    pub const ALL: [Mutant; 34] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
         Mutant::HeldBackForEver,
@@ -132,7 +129,6 @@ impl Mutant {
         Mutant::EqualsTakeRoom,
         Mutant::MissMovesNomination,
         Mutant::NamespaceUnheard,
-        Mutant::UnwrittenNominationSilent,
     ];
 
     /// The threads that tell of the fault, or where upstream has it.
@@ -173,7 +169,6 @@ impl Mutant {
             Mutant::EqualsTakeRoom => "KEP-1923",
             Mutant::MissMovesNomination => "KEP-1923, Design Details 2",
             Mutant::NamespaceUnheard => "#141953",
-            Mutant::UnwrittenNominationSilent => "backend/api_dispatcher/call_queue.go",
         }
     }
 }
@@ -220,7 +215,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::UnwrittenNominationSilent as usize + 1);
+        assert_eq!(all.len(), Mutant::NamespaceUnheard as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

@@ -1,4 +1,6 @@
-//! Feature gates, with upstream's names and defaults.
+//! Feature gates: upstream's names and defaults where upstream has the gate. `TryNominatedNodeFirst` is the
+//! behaviour of KEP-1923 that upstream has no gate for any more; `SchedulerPreEnqueuePodStatus` (KEP-5501) and
+//! `NodeAffinityRequiredDuringExecution` (KEP-2358) have the names of their proposals.
 
 /// What is switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

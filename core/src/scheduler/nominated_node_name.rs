@@ -142,10 +142,9 @@ impl Scheduler {
     /// comes; the flush helps.
     pub(super) fn requeue_pods_after_unwritten_nomination(&mut self, pod: PodId, held: Option<NodeId>) {
         let row = *self.world.pods().get(pod);
-        let is_silent = self.settings.mutants.has(Mutant::UnwrittenNominationSilent);
         let is_given_up =
             |node: &NodeId| row.nominated() != Some(*node) && row.nominated_by_api() != Some(*node);
-        self.requeue_pods_after_nomination_left(pod, held.filter(is_given_up).filter(|_| !is_silent));
+        self.requeue_pods_after_nomination_left(pod, held.filter(is_given_up));
     }
 
     /// Whether a nominated pod has room held for it: one that is on a node holds it by being there.

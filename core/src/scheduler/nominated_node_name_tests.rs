@@ -57,6 +57,20 @@ fn patch_answer_that_a_newer_list_has_overtaken_clears_the_nominator() {
     assert_eq!(lab.nomination(7), None);
 }
 
+/// What our patch is to write counts until the answer says whether others have written since. The event may
+/// be that of our own write before it.
+#[test]
+fn pod_event_before_the_answer_to_our_patch_does_not_change_the_nominator() {
+    for (version, after_answer) in [(3, "n1"), (7, "n2")] {
+        let mut lab = lab();
+        let patch = preemptor(&mut lab);
+        lab.nominated_at(7, Some("n2"), version);
+        assert_eq!(lab.nomination(7), Some("n1"), "version {version}");
+        lab.answer_patch(&patch, 6);
+        assert_eq!(lab.nomination(7), Some(after_answer), "version {version}");
+    }
+}
+
 /// Calls are not queued: a condition whose patch failed would be written again after the binding.
 #[test]
 fn failed_status_patch_is_not_made_again_after_the_binding() {
