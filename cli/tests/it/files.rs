@@ -14,7 +14,7 @@ const WRITES: [&str; 7] = [
 ];
 
 /// Programs are copied to be measured from the copy, which goes with the session.
-const SCRATCH: [&str; 2] = ["cli/src/commands/gate/kernels.rs", "cli/src/commands/gate/server.rs"];
+const SCRATCH: [&str; 2] = ["lab/src/gate/kernels.rs", "lab/src/gate/server.rs"];
 
 /// A log of units whose torn last line is cut off when the shard goes on; its own tests tear it.
 const LOGS: [&str; 1] = ["cli/src/shards/log.rs"];
@@ -34,7 +34,8 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 fn files_are_written_by_one_module_only() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for package in ["core", "stats", "cluster", "workloads", "perf-dash", "cli"] {
+    for package in ["core", "stats", "cluster", "simulator", "replay", "workloads", "perf-dash", "lab", "cli"]
+    {
         sources(&root.join(package).join("src"), &mut files);
     }
     assert!(200 < files.len(), "{} files", files.len());
