@@ -26,7 +26,7 @@ impl Scheduler {
     pub(super) fn add_or_update(&mut self, object: ObjectInput<'_>, is_update: bool) {
         let action = if is_update { ActionType::UPDATE } else { ActionType::ADD };
         match object {
-            ObjectInput::Pod(update) => self.add_or_update_pod(update),
+            ObjectInput::Pod(update) => self.add_or_update_pod(&update),
             ObjectInput::NominatedNodeName { pod, node, resource_version } => {
                 self.on_nominated_node_name(pod, node, resource_version);
             }
@@ -159,7 +159,7 @@ impl Scheduler {
     }
 
     /// A pod was added or changed.
-    pub(super) fn add_or_update_pod(&mut self, update: PodUpdate) {
+    pub(super) fn add_or_update_pod(&mut self, update: &PodUpdate) {
         let mut has_other_class = false;
         let pod = match self.world.pods().find(update.uid) {
             None => self.add_pod(update),
@@ -183,7 +183,7 @@ impl Scheduler {
         }
     }
 
-    fn add_pod(&mut self, update: PodUpdate) -> PodId {
+    fn add_pod(&mut self, update: &PodUpdate) -> PodId {
         self.world.touch_class(update.class);
         let profile = self.profile_of(update.class);
         let state = match (update.node, profile) {
@@ -226,7 +226,7 @@ impl Scheduler {
         }
     }
 
-    fn update_pod(&mut self, pod: PodId, update: PodUpdate) {
+    fn update_pod(&mut self, pod: PodId, update: &PodUpdate) {
         let row = *self.world.pods().get(pod);
         let Some(node) = update.node else {
             let is_out = row.state == PodState::Assumed && self.queue.place(pod) == QueuePlace::Out;

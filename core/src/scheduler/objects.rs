@@ -226,14 +226,23 @@ impl Scheduler {
     #[inline]
     pub fn on_event(&mut self, event: ObjectEvent<'_>, now_ns: u64) {
         self.see(now_ns);
-        match event {
+        // Pods come by the thousand: they are read where they stand, not copied out of the event.
+        match &event {
             ObjectEvent::Added(ObjectInput::Pod(update))
             | ObjectEvent::Modified(ObjectInput::Pod(update)) => {
                 self.add_or_update_pod(update);
             }
-            ObjectEvent::Deleted(ObjectRef::Pod(pod)) => self.delete_pod(pod),
+            ObjectEvent::Deleted(ObjectRef::Pod(pod)) => self.delete_pod(*pod),
+            _ => self.on_other_event(event),
+        }
+    }
+
+    #[inline(never)]
+    fn on_other_event(&mut self, event: ObjectEvent<'_>) {
+        match event {
             ObjectEvent::Added(object) => self.add_or_update(object, false),
             ObjectEvent::Modified(object) => self.add_or_update(object, true),
+            ObjectEvent::Deleted(ObjectRef::Pod(pod)) => self.delete_pod(pod),
             ObjectEvent::Deleted(ObjectRef::Node(name)) => self.delete_node_from_cache(name),
             ObjectEvent::Deleted(ObjectRef::Named(object)) => self.delete_object(object),
         }
