@@ -97,6 +97,7 @@ fn seeds_that_found_a_bug_violate_no_invariant() {
         (60_163_988, FaultProfile::Victims),
         (60_223_434, FaultProfile::Nominations),
         (50_420_647, FaultProfile::None),
+        (70_148_658, FaultProfile::Storm),
     ];
     for (seed, profile) in found {
         let outcome = run_caught(&generate(seed, profile));

@@ -134,7 +134,7 @@ impl Scheduler {
         self.move_all_to_active_or_backoff_queue(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
     }
 
-    /// A failed attempt has given a nomination up that the API was never seen to say: the call that was to
+    /// A failed attempt, or a preemptor above the pod, has given a nomination up that the API was never seen to say: the call that was to
     /// write it waited in the queue, and the one that takes it back replaces it. No watch event will tell of
     /// the room, so it is told of now.
     ///

@@ -239,8 +239,10 @@ impl Scheduler {
             // It holds no room against a higher priority, and what its status says is its scheduler's.
             return;
         }
+        let held = self.world.pods().get(pod).nominated();
         self.update_nominated_pod(pod, None);
         let patch = StatusPatch { pod: uid, condition: None, nomination: NominatingInfo::Clear };
         self.add_api_call(ApiCall::PatchStatus(patch));
+        self.requeue_pods_after_unwritten_nomination(pod, held);
     }
 }
