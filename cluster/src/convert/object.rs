@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schedlab_core::input::WorkloadKind;
 use schedlab_core::scheduler::{NamedObject, ObjectEvent, ObjectInput, ObjectKind, ObjectRef};
-use serde::de::DeserializeOwned;
 
+use super::storage::typed;
 use super::{
     disruption_budget_input, replica_set_input, replication_controller_input, service_input,
     stateful_set_input, storage_input,
@@ -44,7 +44,7 @@ fn with_input(object: &GenericObject, named: NamedObject<'_>, then: impl FnOnce(
             then(ObjectInput::Namespace { name: named.name, labels });
         }
         ObjectKind::Service => {
-            if let Some(service) = typed(object) {
+            if let Ok(service) = typed(object) {
                 then(ObjectInput::Service(&service_input(&service)));
             }
         }
@@ -56,12 +56,12 @@ fn with_input(object: &GenericObject, named: NamedObject<'_>, then: impl FnOnce(
                 WorkloadKind::ReplicaSet => typed(object).map(|it| replica_set_input(&it)),
                 WorkloadKind::StatefulSet => typed(object).map(|it| stateful_set_input(&it)),
             };
-            if let Some(input) = input {
+            if let Ok(input) = input {
                 then(ObjectInput::Workload(&input));
             }
         }
         ObjectKind::PodDisruptionBudget => {
-            if let Some(budget) = typed(object) {
+            if let Ok(budget) = typed(object) {
                 // Nobody but the eviction API, which is not here, writes `disruptedPods`.
                 let budget = disruption_budget_input(&budget);
                 then(ObjectInput::PodDisruptionBudget { budget: &budget, disrupted: &[] });
@@ -76,8 +76,4 @@ fn with_input(object: &GenericObject, named: NamedObject<'_>, then: impl FnOnce(
         }
         ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes are watched as rows"),
     }
-}
-
-fn typed<T: DeserializeOwned>(object: &GenericObject) -> Option<T> {
-    serde_json::from_value(serde_json::to_value(object).ok()?).ok()
 }

@@ -254,7 +254,7 @@ pub fn storage_input(object: &GenericObject) -> Result<Option<StorageInput>, Con
 }
 
 /// The object with the type of its kind.
-fn typed<T: DeserializeOwned>(object: &GenericObject) -> Result<T, ConvertError> {
+pub(super) fn typed<T: DeserializeOwned>(object: &GenericObject) -> Result<T, ConvertError> {
     let shape = |error: serde_json::Error| ConvertError::Shape {
         object: format!(
             "{} {}",

@@ -209,8 +209,8 @@ mod tests {
 
     /// Rows change and are scored again, and whatever is asked is what a search of the word says.
     #[test]
-    fn cached_best_of_a_word_equals_a_search() {
-        for_each_seed("cached_best_of_a_word_equals_a_search", 600, |rng| {
+    fn cached_best_node_of_64_rows_equals_a_scan() {
+        for_each_seed("cached_best_node_of_64_rows_equals_a_scan", 600, |rng| {
             let row_count = *rng.pick(&[1usize, 3, 63, 64]);
             let valid = valid_bits(0, row_count);
             let mut totals: Vec<i64> = (0..row_count).map(|_| rng.range(0..=5) as i64 - 2).collect();
