@@ -42,10 +42,11 @@ impl ApiCall {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testkit"))]
 impl ApiCall {
     /// `7 -> n1`, `7: <message>`, `7 ~ n1` for a nomination, `7 ~` for none, `7 x` for a deletion.
-    pub(crate) fn text(&self, world: &crate::world::World) -> String {
+    #[must_use]
+    pub fn text(&self, world: &crate::world::World) -> String {
         match self {
             ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, world.node_name(*node)),
             ApiCall::DeletePod { pod } => format!("{} x", pod.0),

@@ -35,6 +35,8 @@ pub mod resources;
 pub mod scheduler;
 pub mod snapshot;
 pub mod storage;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod topology;
 #[cfg(test)]
 mod twin;

@@ -625,8 +625,6 @@ mod async_preemption_tests;
 #[cfg(test)]
 mod binding_tests;
 #[cfg(test)]
-mod lab;
-#[cfg(test)]
 mod nominated_node_name_tests;
 #[cfg(test)]
 mod nominated_node_tests;

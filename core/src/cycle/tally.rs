@@ -92,19 +92,9 @@ mod tests {
     use crate::cycle::engine::{Engine, EngineSettings};
     use crate::cycle::probe::NoProbe;
     use crate::framework::registry::default_profile;
-    use crate::input::{NodeInput, PodInput};
-    use crate::quantity::Quantity;
+    use crate::input::PodInput;
+    use crate::testkit::node;
     use crate::world::World;
-
-    fn node(name: &str) -> NodeInput {
-        let amount = |text: &str| Quantity::parse(text).expect(text);
-        let allocatable = [("cpu", "4"), ("memory", "8Gi"), ("pods", "10")];
-        NodeInput {
-            name: name.to_owned(),
-            allocatable: allocatable.iter().map(|(name, text)| ((*name).to_owned(), amount(text))).collect(),
-            ..NodeInput::default()
-        }
-    }
 
     #[test]
     fn plugin_evaluations_are_counted_once_an_attempt() {

@@ -1,21 +1,13 @@
 //! Tables of cases that hold for the plain twins and for the fast versions alike: plain data, and a
 //! runner that asks whoever is to be tested.
-//!
-//! Labels and selectors are written as text: `app=web tier` is a list, `app=a|b` one of several
-//! values, `app!=a` none of them, `tier` any value, `!tier` none at all. The selector `-` is absent,
-//! the empty text is the empty selector.
 
 use super::plugin_twin::Asked;
 use super::schedule::{FilterState, NaiveProfile, NaiveScoreState, pre_filter, score_nodes};
 use super::{NaiveCluster, NaiveCode, NaiveNode, NaivePod, NaivePreFilter};
 use crate::framework::args::PluginArgs;
-use crate::input::{
-    ContainerInput, LabelSelectorInput, Labels, NodeInput, PodAffinityTermInput, PodInput, RequirementInput,
-    SpreadConstraintInput, TolerationInput,
-};
+use crate::input::{NodeInput, PodInput};
 #[cfg(test)]
 use crate::plugins::helper::hint_cases::HintCase;
-use crate::quantity::Quantity;
 
 /// One question to one plugin.
 #[derive(Clone, Debug)]
@@ -209,157 +201,6 @@ pub fn naive_scores(plugin: &'static str, case: &PluginCase) -> Expected {
     }
     let scores = score_nodes(&profile, &case.cluster, &case.pod, &nodes).expect("scores");
     Expected::Scores(scores.iter().map(|score| score.total).collect())
-}
-
-/// Labels from text.
-#[must_use]
-pub fn labels(text: &str) -> Labels {
-    let pair = |label: &str| {
-        let (key, value) = label.split_once('=').unwrap_or((label, ""));
-        (key.to_owned(), value.to_owned())
-    };
-    text.split_whitespace().map(pair).collect()
-}
-
-/// A selector from text.
-#[must_use]
-pub fn selector(text: &str) -> Option<LabelSelectorInput> {
-    let requirement = |text: &str| {
-        let (key, operator, values) = match (text.split_once("!="), text.split_once('=')) {
-            (Some((key, values)), _) => (key, "NotIn", values.split('|').map(str::to_owned).collect()),
-            (None, Some((key, values))) => (key, "In", values.split('|').map(str::to_owned).collect()),
-            (None, None) => match text.strip_prefix('!') {
-                Some(key) => (key, "DoesNotExist", Vec::new()),
-                None => (text, "Exists", Vec::new()),
-            },
-        };
-        RequirementInput { key: key.to_owned(), operator: operator.to_owned(), values }
-    };
-    (text != "-").then(|| LabelSelectorInput {
-        match_labels: Labels::new(),
-        match_expressions: text.split_whitespace().map(requirement).collect(),
-    })
-}
-
-/// A node with labels and room for ten thousand milli.
-///
-/// # Panics
-///
-/// Never: the quantities are quantities.
-#[must_use]
-pub fn node(name: &str, text: &str) -> NodeInput {
-    let quantity = |name: &str, amount: &str| (name.to_owned(), Quantity::parse(amount).expect("a quantity"));
-    NodeInput {
-        name: name.to_owned(),
-        labels: labels(text),
-        allocatable: [quantity("cpu", "10"), quantity("memory", "64Gi"), quantity("pods", "110")].into(),
-        ..Default::default()
-    }
-}
-
-/// A pod with labels in namespace `default`.
-#[must_use]
-pub fn pod(text: &str) -> PodInput {
-    PodInput { namespace: "default".to_owned(), labels: labels(text), ..Default::default() }
-}
-
-/// A pod that requests cpu, with a priority.
-///
-/// # Panics
-///
-/// When the amount is not a quantity.
-#[must_use]
-pub fn worker(cpu: &str, priority: i32) -> PodInput {
-    let requests = [("cpu".to_owned(), Quantity::parse(cpu).expect("a quantity"))].into();
-    let containers = vec![ContainerInput { requests, ..Default::default() }];
-    PodInput { containers, priority, ..pod("") }
-}
-
-/// A hard constraint.
-#[must_use]
-pub fn hard(max_skew: i32, topology_key: &str, text: &str) -> SpreadConstraintInput {
-    SpreadConstraintInput {
-        max_skew,
-        topology_key: topology_key.to_owned(),
-        label_selector: selector(text),
-        ..Default::default()
-    }
-}
-
-/// A soft constraint.
-#[must_use]
-pub fn soft(max_skew: i32, topology_key: &str, text: &str) -> SpreadConstraintInput {
-    SpreadConstraintInput { schedule_anyway: true, ..hard(max_skew, topology_key, text) }
-}
-
-/// A term of pod affinity.
-#[must_use]
-pub fn term(topology_key: &str, text: &str) -> PodAffinityTermInput {
-    PodAffinityTermInput {
-        label_selector: selector(text),
-        topology_key: topology_key.to_owned(),
-        ..Default::default()
-    }
-}
-
-/// What pods of cases may have.
-#[allow(missing_docs, reason = "each sets the field that it is named after")]
-#[must_use]
-pub trait PodParts: Sized {
-    fn namespaced(self, namespace: &str) -> Self;
-    fn terminating(self) -> Self;
-    fn spread(self, constraint: SpreadConstraintInput) -> Self;
-    fn near(self, term: PodAffinityTermInput) -> Self;
-    fn away(self, term: PodAffinityTermInput) -> Self;
-    fn likes(self, weight: i32, term: PodAffinityTermInput) -> Self;
-    fn dislikes(self, weight: i32, term: PodAffinityTermInput) -> Self;
-    fn on(self, node_labels: &str) -> Self;
-    fn tolerating(self, key: &str) -> Self;
-}
-
-impl PodParts for PodInput {
-    fn namespaced(self, namespace: &str) -> PodInput {
-        PodInput { namespace: namespace.to_owned(), ..self }
-    }
-
-    fn terminating(self) -> PodInput {
-        PodInput { is_terminating: true, ..self }
-    }
-
-    fn spread(mut self, constraint: SpreadConstraintInput) -> PodInput {
-        self.spread_constraints.push(constraint);
-        self
-    }
-
-    fn near(mut self, term: PodAffinityTermInput) -> PodInput {
-        self.pod_affinity.required.push(term);
-        self
-    }
-
-    fn away(mut self, term: PodAffinityTermInput) -> PodInput {
-        self.pod_anti_affinity.required.push(term);
-        self
-    }
-
-    fn likes(mut self, weight: i32, term: PodAffinityTermInput) -> PodInput {
-        self.pod_affinity.preferred.push((weight, term));
-        self
-    }
-
-    fn dislikes(mut self, weight: i32, term: PodAffinityTermInput) -> PodInput {
-        self.pod_anti_affinity.preferred.push((weight, term));
-        self
-    }
-
-    fn on(self, node_labels: &str) -> PodInput {
-        PodInput { node_selector: Some(labels(node_labels)), ..self }
-    }
-
-    fn tolerating(mut self, key: &str) -> PodInput {
-        let operator = "Exists".to_owned();
-        self.tolerations.push(TolerationInput { key: key.to_owned(), operator, ..Default::default() });
-        self
-    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,6 @@ pub mod requests;
 pub mod schedule;
 pub mod selector;
 pub mod storage;
-#[cfg(test)]
-pub(crate) mod testing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -244,8 +242,8 @@ pub fn normalize_reversed(raw: &[i64]) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::node;
     use super::*;
+    use crate::testkit::{NodeParts, bare_node};
 
     #[test]
     fn normalize_cases() {
@@ -271,9 +269,9 @@ mod tests {
 
     #[test]
     fn cluster_keeps_nodes_in_the_order_given() {
-        let mut cluster = NaiveCluster::new([node("a", &[]), node("b", &[]), node("c", &[])]);
+        let mut cluster = NaiveCluster::new([bare_node("a"), bare_node("b"), bare_node("c")]);
         cluster.add_pod("b", PodInput::default());
-        cluster.update_node(node("b", &[("cpu", "1")]));
+        cluster.update_node(bare_node("b").has(&[("cpu", "1")]));
         assert_eq!(cluster.nodes[1].pods.len(), 1);
         assert_eq!(cluster.remove_node("a").input.name, "a");
         cluster.reorder(&["c".to_owned(), "b".to_owned()]);

@@ -76,8 +76,8 @@ pub fn zone_key(node: &NodeInput) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{labels, node};
     use super::*;
+    use crate::testkit::{bare_node, label_pairs};
 
     const ZONE: &str = "topology.kubernetes.io/zone";
     const REGION: &str = "topology.kubernetes.io/region";
@@ -85,7 +85,7 @@ mod tests {
     const OLD_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 
     fn labelled(name: &str, list: &[(&str, &str)]) -> NodeInput {
-        NodeInput { labels: labels(list), ..node(name, &[]) }
+        NodeInput { labels: label_pairs(list), ..bare_node(name) }
     }
 
     /// A node named after its zone: `b2` is in zone `b`.
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn nodes_without_a_zone_are_a_zone() {
         let mut tree = tree(&["a1", "a2"]);
-        tree.add_node(&node("x1", &[]));
-        tree.add_node(&node("x2", &[]));
+        tree.add_node(&bare_node("x1"));
+        tree.add_node(&bare_node("x2"));
         assert_eq!(tree.list(), ["a1", "x1", "a2", "x2"]);
     }
 
@@ -193,8 +193,8 @@ mod tests {
             Case { name: "to another zone", old: in_zone("a1"), new: moved("a1", "b"), list: &["a2", "b1", "a1"] },
             Case { name: "to a new zone", old: in_zone("a1"), new: moved("a1", "c"), list: &["a2", "b1", "a1"] },
             Case { name: "the only node of its zone", old: in_zone("b1"), new: moved("b1", "a"), list: &["a1", "a2", "b1"] },
-            Case { name: "loses its zone", old: in_zone("b1"), new: node("b1", &[]), list: &["a1", "b1", "a2"] },
-            Case { name: "a stranger is added", old: node("n", &[]), new: moved("n", "b"), list: &["a1", "b1", "a2", "n"] },
+            Case { name: "loses its zone", old: in_zone("b1"), new: bare_node("b1"), list: &["a1", "b1", "a2"] },
+            Case { name: "a stranger is added", old: bare_node("n"), new: moved("n", "b"), list: &["a1", "b1", "a2", "n"] },
         ];
         for case in &cases {
             let mut tree = tree(&["a1", "b1", "a2"]);

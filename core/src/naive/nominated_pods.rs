@@ -49,11 +49,11 @@ pub fn first_rejection(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::{PodParts, node, pod, term, worker};
     use super::super::schedule::{NaiveDecision, NaiveProfile, Pick, schedule_pod};
     use super::*;
     use crate::input::PodInput;
     use crate::nominator::TryNominated;
+    use crate::testkit::{NodeParts, PodParts, large_node, pod, term};
 
     fn named(name: &str, nominated: Option<&str>, input: PodInput) -> NaivePod {
         let mut pod = NaivePod::from(input);
@@ -64,7 +64,8 @@ mod tests {
 
     /// Nodes a and b of ten cpus.
     fn cluster(nominated: &[NaivePod]) -> NaiveCluster {
-        let mut cluster = NaiveCluster::new(["a", "b"].map(|name| node(name, &format!("node={name}"))));
+        let mut cluster =
+            NaiveCluster::new(["a", "b"].map(|name| large_node(name).labels(&format!("node={name}"))));
         cluster.nominated = nominated.to_vec();
         cluster
     }
@@ -80,54 +81,56 @@ mod tests {
             nominated: NaivePod,
             feasible: &'static [&'static str],
         }
-        let reserved = |priority| named("other", Some("a"), worker("8", priority));
+        let reserved = |priority| named("other", Some("a"), pod().cpu("8").priority(priority));
         #[rustfmt::skip]
         let cases = [
             Case { name: "higher priority", nominated: reserved(6), feasible: &["b"] },
             Case { name: "the same priority", nominated: reserved(5), feasible: &["b"] },
             Case { name: "lower priority", nominated: reserved(4), feasible: &["a", "b"] },
-            Case { name: "the pod itself", nominated: named("pod", Some("a"), worker("8", 5)), feasible: &["a", "b"] },
-            Case { name: "a pod of the same name elsewhere", nominated: named("pod", Some("a"), worker("8", 5).namespaced("other")), feasible: &["b"] },
-            Case { name: "nominated to a node that is not there", nominated: named("other", Some("c"), worker("8", 5)), feasible: &["a", "b"] },
+            Case { name: "the pod itself", nominated: named("pod", Some("a"), pod().cpu("8").priority(5)), feasible: &["a", "b"] },
+            Case { name: "a pod of the same name elsewhere", nominated: named("pod", Some("a"), pod().cpu("8").priority(5).namespaced("other")), feasible: &["b"] },
+            Case { name: "nominated to a node that is not there", nominated: named("other", Some("c"), pod().cpu("8").priority(5)), feasible: &["a", "b"] },
         ];
         for case in cases {
-            let decision = decide(&cluster(&[case.nominated]), &named("pod", None, worker("4", 5)));
+            let decision =
+                decide(&cluster(&[case.nominated]), &named("pod", None, pod().cpu("4").priority(5)));
             assert_eq!(decision.feasible, case.feasible, "case: {}", case.name);
         }
     }
 
     #[test]
     fn affinity_is_not_satisfied_by_nominated_pod_alone() {
-        let cluster = cluster(&[named("db", Some("a"), pod("app=db"))]);
-        let decision = decide(&cluster, &named("pod", None, pod("").near(term("node", "app=db"))));
+        let cluster = cluster(&[named("db", Some("a"), pod().labels("app=db"))]);
+        let decision = decide(&cluster, &named("pod", None, pod().near(term("node", "app=db"))));
         assert!(decision.feasible.is_empty());
         assert_eq!(decision.rejected["a"].plugin, "InterPodAffinity");
     }
 
     #[test]
     fn anti_affinity_to_nominated_pod_rejects() {
-        let cluster = cluster(&[named("db", Some("a"), pod("app=db"))]);
-        let decision = decide(&cluster, &named("pod", None, pod("").away(term("node", "app=db"))));
+        let cluster = cluster(&[named("db", Some("a"), pod().labels("app=db"))]);
+        let decision = decide(&cluster, &named("pod", None, pod().away(term("node", "app=db"))));
         assert_eq!(decision.feasible, ["b"]);
     }
 
     /// Upstream does not ask a plugin again whose PreFilter found nothing to do.
     #[test]
     fn anti_affinity_of_nominated_pod_is_ignored_when_pre_filter_skips() {
-        let shy = named("db", Some("a"), pod("app=db").away(term("node", "app=web")));
-        let decision = decide(&cluster(std::slice::from_ref(&shy)), &named("pod", None, pod("app=web")));
+        let shy = named("db", Some("a"), pod().labels("app=db").away(term("node", "app=web")));
+        let decision =
+            decide(&cluster(std::slice::from_ref(&shy)), &named("pod", None, pod().labels("app=web")));
         assert_eq!(decision.feasible, ["a", "b"]);
         let mut seen = cluster(std::slice::from_ref(&shy));
         seen.add_pod("b", NaivePod { meta: Default::default(), ..shy });
-        let decision = decide(&seen, &named("pod", None, pod("app=web")));
+        let decision = decide(&seen, &named("pod", None, pod().labels("app=web")));
         assert!(decision.feasible.is_empty());
     }
 
     #[test]
     fn fitting_nominated_node_is_chosen_without_scores() {
         let mut cluster = cluster(&[]);
-        cluster.add_pod("b", worker("5", 0));
-        let on_b = decide(&cluster, &named("pod", Some("b"), worker("4", 5)));
+        cluster.add_pod("b", pod().cpu("5"));
+        let on_b = decide(&cluster, &named("pod", Some("b"), pod().cpu("4").priority(5)));
         assert!(on_b.via_nominated);
         assert_eq!(on_b.chosen.as_deref(), Some("b"));
         assert_eq!((on_b.feasible, on_b.next_start), (vec!["b".to_owned()], 0));
@@ -137,9 +140,14 @@ mod tests {
     fn nominated_node_is_scored_like_any_other_with_try_nominated_never() {
         let profile = NaiveProfile { try_nominated: TryNominated::Never, ..NaiveProfile::default() };
         let mut cluster = cluster(&[]);
-        cluster.add_pod("b", worker("5", 0));
-        let decision =
-            schedule_pod(&profile, &cluster, &named("pod", Some("b"), worker("4", 5)), 0, Pick::First);
+        cluster.add_pod("b", pod().cpu("5"));
+        let decision = schedule_pod(
+            &profile,
+            &cluster,
+            &named("pod", Some("b"), pod().cpu("4").priority(5)),
+            0,
+            Pick::First,
+        );
         assert!(!decision.via_nominated);
         assert_eq!(decision.feasible, ["a", "b"]);
         assert_eq!(decision.chosen.as_deref(), Some("a"), "by its scores");
@@ -149,9 +157,9 @@ mod tests {
     fn unfit_nominated_node_ends_the_cycle_with_first_or_miss() {
         let profile = NaiveProfile { try_nominated: TryNominated::FirstOrMiss, ..NaiveProfile::default() };
         let mut cluster = cluster(&[]);
-        cluster.add_pod("b", worker("8", 0));
+        cluster.add_pod("b", pod().cpu("8"));
         for (nominated, misses) in [("b", true), ("gone", true), ("a", false)] {
-            let pod = named("pod", Some(nominated), worker("4", 5));
+            let pod = named("pod", Some(nominated), pod().cpu("4").priority(5));
             let decision = schedule_pod(&profile, &cluster, &pod, 0, Pick::First);
             assert_eq!(decision.missed_nominated, misses, "{nominated}");
             assert_eq!(decision.via_nominated, !misses, "{nominated}");
@@ -162,9 +170,9 @@ mod tests {
     #[test]
     fn unfit_nominated_node_falls_through_to_other_nodes() {
         let mut cluster = cluster(&[]);
-        cluster.add_pod("b", worker("8", 0));
+        cluster.add_pod("b", pod().cpu("8"));
         for nominated in ["b", "gone"] {
-            let decision = decide(&cluster, &named("pod", Some(nominated), worker("4", 5)));
+            let decision = decide(&cluster, &named("pod", Some(nominated), pod().cpu("4").priority(5)));
             assert!(!decision.via_nominated);
             assert_eq!(decision.chosen.as_deref(), Some("a"));
         }

@@ -84,11 +84,14 @@ fn equal_to(labels: &Labels) -> Vec<RequirementInput> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{labels, requirement};
     use super::*;
+    use crate::testkit::{label_pairs, requirement};
 
     fn selector(match_labels: &[(&str, &str)], expressions: &[RequirementInput]) -> LabelSelectorInput {
-        LabelSelectorInput { match_labels: labels(match_labels), match_expressions: expressions.to_vec() }
+        LabelSelectorInput {
+            match_labels: label_pairs(match_labels),
+            match_expressions: expressions.to_vec(),
+        }
     }
 
     #[test]
@@ -110,7 +113,7 @@ mod tests {
         ];
         for (name, input, expected) in cases {
             let selector = Selector::read(input.as_ref()).expect(name);
-            assert_eq!(selector.matches(&labels(&app)), expected, "case: {name}");
+            assert_eq!(selector.matches(&label_pairs(&app)), expected, "case: {name}");
         }
     }
 
@@ -134,7 +137,7 @@ mod tests {
         let all = Selector::from_labels(&Labels::new());
         assert!(all.is_empty());
         assert!(!Selector::Nothing.is_empty());
-        assert!(!Selector::from_labels(&labels(&[("a", "b")])).is_empty());
+        assert!(!Selector::from_labels(&label_pairs(&[("a", "b")])).is_empty());
         assert_eq!(Selector::Nothing.and(all.clone()), Selector::Nothing);
         assert_eq!(all.clone().and(Selector::Nothing), all);
     }

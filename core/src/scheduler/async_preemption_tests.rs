@@ -6,7 +6,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
 use crate::binding::CallFailure;
 use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
@@ -17,21 +16,23 @@ use crate::framework::points::{
 };
 use crate::framework::status::{Code, Reason};
 use crate::known_gaps::KnownGaps;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 fn settings(gates: FeatureGates) -> SchedulerSettings {
     SchedulerSettings { gates, initial_backoff_ns: 0, max_backoff_ns: 0, ..SchedulerSettings::default() }
 }
 
 /// One node of four CPUs; with and without queued calls.
-fn labs(plugins: &[Arc<dyn Plugin>]) -> [Lab; 2] {
+fn labs(plugins: &[Arc<dyn Plugin>]) -> [SchedulerLab; 2] {
     [false, true].map(|is_queued| {
         let gates = FeatureGates { scheduler_async_api_calls: is_queued, ..FeatureGates::default() };
-        Lab::new(settings(gates), plugins.to_vec(), &[("n1", "4")])
+        SchedulerLab::new(settings(gates), plugins.to_vec(), &[("n1", "4")])
     })
 }
 
-fn victims(lab: &mut Lab, uids: std::ops::RangeInclusive<u64>, cpu: &str, node: &str) {
-    uids.for_each(|uid| lab.placed(uid, pod(cpu, 1), node));
+fn victims(lab: &mut SchedulerLab, uids: std::ops::RangeInclusive<u64>, cpu: &str, node: &str) {
+    uids.for_each(|uid| lab.placed(uid, pod().cpu(cpu).priority(1), node));
 }
 
 /// The pods that a cycle asked the API to delete.
@@ -46,7 +47,7 @@ fn bindings(calls: &[String]) -> Vec<&str> {
 
 /// One cycle that finds no node; whom it asked to go.
 #[track_caller]
-fn fails(lab: &mut Lab, uid: u64) -> Vec<String> {
+fn fails(lab: &mut SchedulerLab, uid: u64) -> Vec<String> {
     let (step, calls) = lab.step();
     let ScheduleOneOutcome::Unschedulable { pod } = step else { panic!("{step:?}") };
     assert_eq!(lab.scheduler.world().pods().get(pod).uid, PodUid(uid), "who was tried");
@@ -56,13 +57,13 @@ fn fails(lab: &mut Lab, uid: u64) -> Vec<String> {
 
 /// Not even asked to be tried would the pod be.
 #[track_caller]
-fn is_held_back(lab: &mut Lab, uid: u64) {
+fn is_held_back(lab: &mut SchedulerLab, uid: u64) {
     lab.activate(uid);
     assert_eq!(lab.standing(uid), Some(Standing::Gated));
 }
 
 /// The deletion is answered and the pod goes.
-fn delete(lab: &mut Lab, uid: u64) {
+fn delete(lab: &mut SchedulerLab, uid: u64) {
     lab.answer(&format!("{uid} x"), Ok(()));
     lab.gone(uid);
 }
@@ -71,7 +72,7 @@ fn delete(lab: &mut Lab, uid: u64) {
 fn preemptor_is_gated_until_all_victims_are_deleted() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=2, "2", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"], "the last victim waits for the answer");
         is_held_back(&mut lab, 9);
         assert_eq!(lab.nomination(9), Some("n1"));
@@ -90,7 +91,7 @@ fn preemptor_is_gated_until_all_victims_are_deleted() {
 fn preemptor_of_one_victim_is_gated_until_its_deletion_is_answered() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=1, "1", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         is_held_back(&mut lab, 9);
         lab.answer("1 x", Ok(()));
@@ -105,9 +106,9 @@ fn preemptor_of_one_victim_is_gated_until_its_deletion_is_answered() {
 fn lower_priority_pod_does_not_take_the_nominated_node_of_preemptor() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=2, "2", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
-        lab.pod(8, pod("4", 50));
+        lab.pod(8, pod().cpu("4").priority(50));
         assert_eq!(fails(&mut lab, 8), [""; 0], "the place is another's");
         delete(&mut lab, 1);
         lab.calls();
@@ -121,10 +122,10 @@ fn lower_priority_pod_does_not_take_the_nominated_node_of_preemptor() {
 fn higher_priority_pod_takes_the_nominated_node_of_preemptor() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=4, "1", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1", "2", "3"]);
         is_held_back(&mut lab, 9);
-        lab.pod(10, pod("4", 200));
+        lab.pod(10, pod().cpu("4").priority(200));
         assert_eq!(fails(&mut lab, 10), ["1", "2", "3"], "both evict the same pods");
         is_held_back(&mut lab, 10);
         assert_eq!((lab.nomination(9), lab.nomination(10)), (None, Some("n1")));
@@ -147,9 +148,9 @@ fn higher_priority_pod_takes_the_nominated_node_of_preemptor() {
 fn lower_priority_preemptor_may_share_a_large_node() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=4, "1", "n1");
-        lab.pod(9, pod("2", 100));
+        lab.pod(9, pod().cpu("2").priority(100));
         assert_eq!(fails(&mut lab, 9), ["3"]);
-        lab.pod(8, pod("2", 50));
+        lab.pod(8, pod().cpu("2").priority(50));
         assert_eq!(fails(&mut lab, 8), ["1", "2", "3"], "with the first on the node, all have to go");
         is_held_back(&mut lab, 8);
         is_held_back(&mut lab, 9);
@@ -168,9 +169,9 @@ fn lower_priority_preemptor_may_share_a_large_node() {
 #[test]
 fn victim_in_binding_cycle_is_deleted() {
     for mut lab in labs(&[]) {
-        lab.pod(1, pod("2", 1));
+        lab.pod(1, pod().cpu("2").priority(1));
         assert_eq!(lab.run(), ["1 -> n1"], "and the API takes its time");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         delete(&mut lab, 1);
         assert_eq!(lab.run(), ["9 -> n1"], "before the binding has failed");
@@ -182,12 +183,12 @@ fn victim_in_binding_cycle_is_deleted() {
 #[test]
 fn terminating_victim_in_binding_cycle_releases_its_resources_at_once() {
     for mut lab in labs(&[]) {
-        lab.pod(1, pod("2", 1));
+        lab.pod(1, pod().cpu("2").priority(1));
         lab.run();
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         lab.answer("1 x", Ok(()));
-        lab.terminating(1, pod("2", 1), None);
+        lab.terminating(1, pod().cpu("2").priority(1), None);
         assert_eq!(lab.standing(1), Some(Standing::Skipped));
         assert_eq!(lab.run(), ["9 -> n1"]);
     }
@@ -196,12 +197,12 @@ fn terminating_victim_in_binding_cycle_releases_its_resources_at_once() {
 #[test]
 fn late_binding_failure_of_terminating_victim_changes_nothing() {
     for mut lab in labs(&[]) {
-        lab.pod(1, pod("2", 1));
+        lab.pod(1, pod().cpu("2").priority(1));
         lab.run();
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         fails(&mut lab, 9);
         lab.answer("1 x", Ok(()));
-        lab.terminating(1, pod("2", 1), None);
+        lab.terminating(1, pod().cpu("2").priority(1), None);
         assert_eq!(lab.run(), ["9 -> n1"]);
         lab.scheduler.on_bind_failed(PodUid(1), lab.now_ns);
         assert_eq!(lab.run(), [""; 0]);
@@ -212,13 +213,13 @@ fn late_binding_failure_of_terminating_victim_changes_nothing() {
 #[test]
 fn late_binding_success_of_terminating_victim_counts_it_on_its_node() {
     for mut lab in labs(&[]) {
-        lab.pod(1, pod("2", 1));
+        lab.pod(1, pod().cpu("2").priority(1));
         lab.run();
-        lab.terminating(1, pod("2", 1), None);
+        lab.terminating(1, pod().cpu("2").priority(1), None);
         assert_eq!(lab.standing(1), Some(Standing::Skipped));
-        lab.terminating(1, pod("2", 1), Some("n1"));
+        lab.terminating(1, pod().cpu("2").priority(1), Some("n1"));
         assert_eq!(lab.standing(1), Some(Standing::Bound));
-        lab.pod(9, pod("4", 0));
+        lab.pod(9, pod().cpu("4"));
         assert_eq!(fails(&mut lab, 9), [""; 0], "it still has its room");
     }
 }
@@ -301,13 +302,13 @@ fn deleted_victim_is_unreserved_before_the_preemptor_is_attempted() {
     for is_graceful in [false, true] {
         let keeper = Keeper::default();
         for mut lab in labs(&[Arc::new(keeper.clone())]) {
-            lab.pod(1, pod("2", 1));
+            lab.pod(1, pod().cpu("2").priority(1));
             assert_eq!(lab.run(), ["1 -> n1"]);
-            lab.pod(9, pod("4", 100));
+            lab.pod(9, pod().cpu("4").priority(100));
             assert_eq!(fails(&mut lab, 9), ["1"]);
             lab.answer("1 x", Ok(()));
             if is_graceful {
-                lab.terminating(1, pod("2", 1), None);
+                lab.terminating(1, pod().cpu("2").priority(1), None);
             } else {
                 lab.gone(1);
             }
@@ -367,7 +368,7 @@ impl EnqueueExtensions for Deaf {
 fn gated_preemptor_is_activated_when_its_last_victim_is_deleted_whatever_the_hints() {
     for mut lab in labs(&[Arc::new(Deaf)]) {
         victims(&mut lab, 1..=2, "1", "n1");
-        lab.pod(9, pod("1", 100));
+        lab.pod(9, pod().cpu("1").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         is_held_back(&mut lab, 9);
         delete(&mut lab, 1);
@@ -385,7 +386,7 @@ fn gated_preemptor_is_activated_when_its_last_victim_is_deleted_whatever_the_hin
 fn ungated_preemptor_skipped_by_hints_is_flushed() {
     for mut lab in labs(&[Arc::new(Deaf)]) {
         victims(&mut lab, 1..=2, "1", "n1");
-        lab.pod(9, pod("1", 100));
+        lab.pod(9, pod().cpu("1").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         delete(&mut lab, 1);
         lab.calls();
@@ -401,16 +402,16 @@ fn ungated_preemptor_skipped_by_hints_is_flushed() {
 fn preemptor_whose_node_was_taken_preempts_on_another_node() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=3, "1", "n1");
-        lab.pod(4, pod("1", 1));
+        lab.pod(4, pod().cpu("1").priority(1));
         assert_eq!(lab.run(), ["4 -> n1"], "its binding takes long");
-        lab.pod(5, pod("4", 50));
+        lab.pod(5, pod().cpu("4").priority(50));
         assert_eq!(fails(&mut lab, 5), ["1", "2", "3"]);
         (1..=3).for_each(|uid| delete(&mut lab, uid));
         assert_eq!(lab.calls(), ["4 x"]);
         is_held_back(&mut lab, 5);
-        lab.node("n2", "4");
+        lab.node(&node("n2").cpu("4"));
         victims(&mut lab, 11..=14, "1", "n2");
-        lab.pod(6, pod("2", 100));
+        lab.pod(6, pod().cpu("2").priority(100));
         assert_eq!(lab.run(), ["6 -> n1"], "three of its CPUs are free");
         delete(&mut lab, 4);
         assert_eq!(fails(&mut lab, 5), ["11", "12", "13"]);
@@ -425,7 +426,7 @@ fn preemptor_whose_node_was_taken_preempts_on_another_node() {
 fn failed_victim_deletion_ends_preemption_and_requeues_preemptor() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=3, "1", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1", "2"]);
         lab.answer("1 x", Err(CallFailure::Transient));
         is_held_back(&mut lab, 9);
@@ -445,7 +446,7 @@ fn failed_victim_deletion_ends_preemption_and_requeues_preemptor() {
 fn last_victim_already_deleted_activates_preemptor() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=2, "2", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         fails(&mut lab, 9);
         lab.gone(2);
         is_held_back(&mut lab, 9);
@@ -460,7 +461,7 @@ fn last_victim_already_deleted_activates_preemptor() {
 fn not_found_last_victim_still_in_the_cache_is_waited_for() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=1, "2", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         fails(&mut lab, 9);
         lab.answer("1 x", Err(CallFailure::NotFound));
         assert_eq!(lab.run(), [""; 0], "it would only evict the same pod again");
@@ -476,10 +477,10 @@ fn victim_waiting_on_permit_or_in_pre_bind_is_rejected_without_a_delete_call() {
     let before_binding = Keeper { works_before_binding: true, ..Keeper::default() };
     for keeper in [at_permit, before_binding] {
         for mut lab in labs(&[Arc::new(keeper.clone())]) {
-            lab.pod(1, pod("2", 1));
+            lab.pod(1, pod().cpu("2").priority(1));
             lab.run();
             lab.answer_patches();
-            lab.pod(9, pod("4", 100));
+            lab.pod(9, pod().cpu("4").priority(100));
             assert_eq!(fails(&mut lab, 9), [""; 0]);
             assert!(lab.scheduler.binding_cycles().get(PodUid(1)).is_none());
             assert!(!lab.scheduler.is_pod_running_preemption(PodUid(9)));
@@ -495,8 +496,8 @@ fn victim_waiting_on_permit_or_in_pre_bind_is_rejected_without_a_delete_call() {
 fn terminating_victims_are_not_deleted_again() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=1, "2", "n1");
-        lab.terminating(2, pod("2", 1), Some("n1"));
-        lab.pod(9, pod("4", 100));
+        lab.terminating(2, pod().cpu("2").priority(1), Some("n1"));
+        lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
         delete(&mut lab, 1);
         fails(&mut lab, 9);
@@ -511,7 +512,7 @@ fn terminating_victims_are_not_deleted_again() {
 fn deleted_preemptor_stops_its_preemption() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=2, "2", "n1");
-        lab.pod(9, pod("4", 100));
+        lab.pod(9, pod().cpu("4").priority(100));
         fails(&mut lab, 9);
         lab.gone(9);
         lab.answer("1 x", Ok(()));
@@ -525,11 +526,11 @@ fn deleted_preemptor_stops_its_preemption() {
 fn delete_answer_of_earlier_preemption_does_not_end_the_later_one() {
     for mut lab in labs(&[]) {
         victims(&mut lab, 1..=2, "2", "n1");
-        lab.pod(9, pod("2", 100));
+        lab.pod(9, pod().cpu("2").priority(100));
         assert_eq!(fails(&mut lab, 9), ["2"]);
         lab.gone(2);
         // Before the preemptor is tried, a pod of its own priority takes the room.
-        lab.placed(3, pod("2", 100), "n1");
+        lab.placed(3, pod().cpu("2").priority(100), "n1");
         assert_eq!(fails(&mut lab, 9), ["1"]);
         lab.answer("2 x", Err(CallFailure::Other));
         is_held_back(&mut lab, 9);
@@ -541,16 +542,16 @@ fn delete_answer_of_earlier_preemption_does_not_end_the_later_one() {
 #[test]
 fn without_async_preemption_scheduling_blocks_until_victims_are_deleted() {
     let gates = FeatureGates { scheduler_async_preemption: false, ..FeatureGates::default() };
-    let mut lab = Lab::new(settings(gates), Vec::new(), &[("n1", "4"), ("n2", "1")]);
+    let mut lab = SchedulerLab::new(settings(gates), Vec::new(), &[("n1", "4"), ("n2", "1")]);
     victims(&mut lab, 1..=2, "2", "n1");
-    lab.pod(9, pod("4", 100));
-    lab.pod(3, pod("1", 0));
+    lab.pod(9, pod().cpu("4").priority(100));
+    lab.pod(3, pod().cpu("1"));
     assert_eq!(fails(&mut lab, 9), ["1", "2"], "all of them");
     assert!(!lab.scheduler.has_work());
     assert_eq!(lab.run(), [""; 0], "nobody is tried");
     delete(&mut lab, 1);
     assert_eq!(lab.run(), [""; 0]);
-    lab.terminating(2, pod("2", 1), Some("n1"));
+    lab.terminating(2, pod().cpu("2").priority(1), Some("n1"));
     lab.answer("2 x", Ok(()));
     assert_eq!(bindings(&lab.run()), ["3 -> n2"], "the other waits for its victim to go");
     assert_eq!(lab.standing(9), Some(Standing::Unschedulable));
@@ -561,9 +562,9 @@ fn without_async_preemption_scheduling_blocks_until_victims_are_deleted() {
 #[test]
 fn without_async_preemption_failed_deletion_is_retried() {
     let gates = FeatureGates { scheduler_async_preemption: false, ..FeatureGates::default() };
-    let mut lab = Lab::new(settings(gates), Vec::new(), &[("n1", "4")]);
+    let mut lab = SchedulerLab::new(settings(gates), Vec::new(), &[("n1", "4")]);
     victims(&mut lab, 1..=1, "2", "n1");
-    lab.pod(9, pod("4", 100));
+    lab.pod(9, pod().cpu("4").priority(100));
     assert_eq!(fails(&mut lab, 9), ["1"]);
     lab.answer("1 x", Err(CallFailure::Transient));
     assert_eq!(fails(&mut lab, 9), ["1"]);
@@ -576,9 +577,9 @@ fn gated_preemptor_writes_no_pre_enqueue_condition() {
         scheduler_pre_enqueue_pod_status: true,
         ..FeatureGates::default()
     };
-    let mut lab = Lab::new(settings(gates), Vec::new(), &[("n1", "4")]);
+    let mut lab = SchedulerLab::new(settings(gates), Vec::new(), &[("n1", "4")]);
     victims(&mut lab, 1..=2, "2", "n1");
-    lab.pod(9, pod("4", 100));
+    lab.pod(9, pod().cpu("4").priority(100));
     fails(&mut lab, 9);
     is_held_back(&mut lab, 9);
     assert_eq!(lab.calls(), [""; 0]);
@@ -588,12 +589,13 @@ fn gated_preemptor_writes_no_pre_enqueue_condition() {
 
 #[test]
 fn nominated_node_name_moved_by_preemption_frees_the_node_for_equal_priority() {
-    let mut lab = Lab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4"), ("n2", "4")]);
+    let mut lab =
+        SchedulerLab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4"), ("n2", "4")]);
     victims(&mut lab, 1..=1, "4", "n2");
-    lab.placed(2, pod("1", 200), "n1");
-    lab.pod(9, pod("4", 100));
+    lab.placed(2, pod().cpu("1").priority(200), "n1");
+    lab.pod(9, pod().cpu("4").priority(100));
     lab.nominated(9, Some("n1"));
-    lab.pod(8, pod("3", 100));
+    lab.pod(8, pod().cpu("3").priority(100));
     assert_eq!(fails(&mut lab, 9), ["1"], "its nominated node does not fit any more");
     assert_eq!(lab.nomination(9), Some("n2"));
     assert_eq!(lab.run(), ["8 -> n1"]);
@@ -601,16 +603,17 @@ fn nominated_node_name_moved_by_preemption_frees_the_node_for_equal_priority() {
 
 #[test]
 fn nominated_node_name_update_requeues_pods_it_kept_out() {
-    let mut lab = Lab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4"), ("n2", "4")]);
+    let mut lab =
+        SchedulerLab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4"), ("n2", "4")]);
     victims(&mut lab, 1..=1, "4", "n2");
-    let gated = PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("4", 100) };
+    let gated = pod().cpu("4").priority(100).gated("wait");
     lab.pod(9, gated.clone());
     lab.nominated(9, Some("n1"));
-    lab.pod(8, pod("3", 0));
+    lab.pod(8, pod().cpu("3"));
     assert_eq!(fails(&mut lab, 8), [""; 0], "the room is another's");
     // Its own preemption moves the nomination; the watch tells of it later.
-    lab.placed(2, pod("1", 200), "n1");
-    lab.pod(9, pod("4", 100));
+    lab.placed(2, pod().cpu("1").priority(200), "n1");
+    lab.pod(9, pod().cpu("4").priority(100));
     assert_eq!(fails(&mut lab, 9), ["1"]);
     assert_eq!(lab.standing(8), Some(Standing::Unschedulable));
     lab.nominated(9, Some("n2"));
@@ -619,14 +622,14 @@ fn nominated_node_name_update_requeues_pods_it_kept_out() {
 
 #[test]
 fn nominated_assigned_pod_reserves_nothing_and_foreign_one_nothing_against_equal_priority() {
-    let mut lab = Lab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4")]);
-    lab.pod(1, pod("2", 5));
+    let mut lab = SchedulerLab::new(settings(FeatureGates::default()), Vec::new(), &[("n1", "4")]);
+    lab.pod(1, pod().cpu("2").priority(5));
     assert_eq!(lab.run(), ["1 -> n1"]);
     lab.nominated(1, Some("n1"));
     assert_eq!(lab.nomination(1), None, "it is there already");
-    lab.pod(2, PodInput { scheduler_name: "other".to_owned(), ..pod("2", 5) });
+    lab.pod(2, pod().cpu("2").priority(5).scheduler("other"));
     lab.nominated(2, Some("n1"));
     assert_eq!(lab.nomination(2), Some("n1"), "against lower priorities");
-    lab.pod(3, pod("2", 5));
+    lab.pod(3, pod().cpu("2").priority(5));
     assert_eq!(lab.run(), ["3 -> n1"]);
 }

@@ -1,12 +1,11 @@
 //! Pods on their way to a node, with plugins that hold them up: what is called in which order, what
 //! goes to the API, and how a failure is undone.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::binding::{CallFailure, CallId};
-use crate::cycle::probe::NoProbe;
-use crate::cycle::select::TieBreak;
+use crate::binding::CallFailure;
 use crate::framework::plugin::{Plugin, PreEnqueuePlugin, PreEnqueueResult};
 use crate::framework::points::{
     ActionType, EnqueueExtensions, EventResource, Handle, Permit, PermitPlugin, PodRef, PostBindPlugin,
@@ -14,9 +13,8 @@ use crate::framework::points::{
 };
 use crate::framework::status::Reason;
 use crate::input::storage::StorageKind;
-use crate::input::{ContainerInput, NodeInput, ResourceList};
 use crate::known_gaps::KnownGaps;
-use crate::quantity::Quantity;
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 mod nominated_node_name;
 mod pre_enqueue_status;
@@ -149,73 +147,46 @@ impl PostBindPlugin for Probed {
 }
 
 /// A scheduler with one node of one CPU, two probe plugins and a clock.
-struct Lab {
-    scheduler: Scheduler,
+struct ProbedLab {
+    lab: SchedulerLab,
     first: Probed,
     second: Probed,
-    now_ns: u64,
-    /// Calls not answered yet.
-    open: Vec<OutgoingCall>,
 }
 
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
-}
+impl Deref for ProbedLab {
+    type Target = SchedulerLab;
 
-fn node(name: &str, cpu: &str) -> NodeInput {
-    NodeInput {
-        name: name.to_owned(),
-        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
-        ..NodeInput::default()
+    fn deref(&self) -> &SchedulerLab {
+        &self.lab
     }
 }
 
-fn pod(cpu: &str, priority: i32) -> PodInput {
-    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
-    PodInput { containers: vec![container], priority, ..PodInput::default() }
+impl DerefMut for ProbedLab {
+    fn deref_mut(&mut self) -> &mut SchedulerLab {
+        &mut self.lab
+    }
 }
 
 const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
 
-impl Lab {
-    fn with(gates: FeatureGates) -> Lab {
-        Lab::set(SchedulerSettings { gates, ..SchedulerSettings::default() })
+impl ProbedLab {
+    fn with(gates: FeatureGates) -> ProbedLab {
+        ProbedLab::set(SchedulerSettings { gates, ..SchedulerSettings::default() })
     }
 
-    fn set(settings: SchedulerSettings) -> Lab {
-        let mut world = World::default();
+    fn set(settings: SchedulerSettings) -> ProbedLab {
         let (first, second) = (Probed::new("First"), Probed::new("Second"));
-        let usual = default_profile(&mut world.vocabulary);
-        let plugins = usual.plugins().iter().map(|plugin| (Arc::clone(plugin), 1));
-        let probes: [(Arc<dyn Plugin>, i64); 2] =
-            [(Arc::new(first.clone()), 0), (Arc::new(second.clone()), 0)];
-        let profile = Profile::new("default-scheduler", plugins.chain(probes).collect());
-        let engine = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
-        let scheduler =
-            Scheduler::with_settings(world, vec![profile], engine, settings).expect("gates that go together");
-        let mut lab = Lab { scheduler, first, second, now_ns: 0, open: Vec::new() };
-        lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", "1"))), 0);
-        lab
+        let probes: Vec<Arc<dyn Plugin>> = vec![Arc::new(first.clone()), Arc::new(second.clone())];
+        let lab = SchedulerLab::new(settings, probes, &[("n1", "1")]);
+        ProbedLab { lab, first, second }
     }
 
-    fn new() -> Lab {
-        Lab::with(FeatureGates::default())
+    fn new() -> ProbedLab {
+        ProbedLab::with(FeatureGates::default())
     }
 
-    fn queued() -> Lab {
-        Lab::with(FeatureGates { scheduler_async_api_calls: true, ..FeatureGates::default() })
-    }
-
-    fn pod(&mut self, uid: u64, spec: PodInput) {
-        let class = self.scheduler.compile(&Arc::new(spec));
-        let update = PodUpdate {
-            uid: PodUid(uid),
-            class,
-            node: None,
-            created_ns: self.now_ns,
-            ..PodUpdate::default()
-        };
-        self.scheduler.on_event(ObjectEvent::pod(update), self.now_ns);
+    fn queued() -> ProbedLab {
+        ProbedLab::with(FeatureGates { scheduler_async_api_calls: true, ..FeatureGates::default() })
     }
 
     /// The watch says that a pod is on a node.
@@ -223,64 +194,13 @@ impl Lab {
         let pods = self.scheduler.world().pods();
         let class = pods.get(pods.find(PodUid(uid)).expect("known")).class;
         let node = Some(self.scheduler.node_id(node));
-        self.scheduler.on_event(
-            ObjectEvent::pod(PodUpdate {
-                uid: PodUid(uid),
-                class,
-                node,
-                created_ns: 0,
-                ..PodUpdate::default()
-            }),
-            self.now_ns,
-        );
+        let update = PodUpdate { uid: PodUid(uid), class, node, ..PodUpdate::default() };
+        self.event(ObjectEvent::pod(update));
     }
 
-    /// Steps until idle; the calls that came up.
-    fn run(&mut self) -> Vec<String> {
-        while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
-        let mut calls = Vec::new();
-        self.scheduler.take_calls(&mut calls);
-        let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
-        self.open.append(&mut calls);
-        texts
-    }
-
-    /// Answers the oldest open call.
-    fn answer(&mut self, result: Result<(), CallFailure>) {
-        let OutgoingCall { id, .. } = self.open.remove(0);
-        assert_ne!(id, CallId::UNTRACKED, "this lab's pods are all tracked");
-        self.scheduler.on_answer(id, result, self.now_ns);
-    }
-
-    fn answer_all(&mut self, result: Result<(), CallFailure>) {
-        while !self.open.is_empty() {
-            self.answer(result);
-        }
-    }
-
-    fn pass(&mut self, ns: u64) {
-        self.now_ns += ns;
-        self.scheduler.advance(self.now_ns);
-    }
-
-    fn standing(&self, uid: u64) -> Option<Standing> {
-        let pod = self.scheduler.world().pods().find(PodUid(uid));
-        pod.map(|pod| self.scheduler.standing(pod))
-    }
-
-    fn load(&mut self) -> i64 {
-        let id = self.scheduler.node_id("n1");
-        let nodes = self.scheduler.world().nodes();
-        nodes.columns().pod_count[nodes.row_of(id).expect("in the list")]
-    }
-
-    /// Nothing is held for anybody.
-    fn check_clean(&self) {
-        assert!(self.scheduler.binding_cycles().is_empty());
-        assert!(self.scheduler.binding_cycles().waiting_pods().is_empty());
-        assert!(self.scheduler.dispatcher().is_empty());
-        assert_eq!(self.scheduler.queue().counts().in_flight, 0);
-        assert_eq!(self.scheduler.queue().in_flight_event_count(), 0);
+    /// Pods on the node.
+    fn pod_count(&mut self) -> i64 {
+        self.load("n1").expect("in the list").0
     }
 }
 
@@ -292,10 +212,10 @@ fn storage_class_added() -> ObjectEvent<'static> {
 
 #[test]
 fn pod_without_pre_bind_work_is_bound_with_one_call() {
-    for mut lab in [Lab::new(), Lab::queued()] {
-        lab.pod(7, pod("1", 0));
+    for mut lab in [ProbedLab::new(), ProbedLab::queued()] {
+        lab.pod(7, pod().cpu("1"));
         assert_eq!(lab.run(), ["7 -> n1"]);
-        lab.answer(Ok(()));
+        lab.answer_next(Ok(()));
         assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "post-bind 7"]);
         assert_eq!(lab.standing(7), Some(Standing::Assumed));
         lab.confirm(7, "n1");
@@ -306,13 +226,13 @@ fn pod_without_pre_bind_work_is_bound_with_one_call() {
 
 #[test]
 fn pending_pre_bind_sets_nominated_node_name() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 ~ n1"], "the binding waits for the answer");
-    lab.answer(Err(CallFailure::Conflict));
+    lab.answer_next(Err(CallFailure::Conflict));
     assert_eq!(lab.run(), ["7 -> n1"], "which may be anything");
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "post-bind 7"], "it had nothing to do");
     assert_eq!(lab.second.log(), ["reserve 7", "permit 7", "pre-bind Begin 7", "post-bind 7"]);
     lab.check_clean();
@@ -320,36 +240,36 @@ fn pending_pre_bind_sets_nominated_node_name() {
 
 #[test]
 fn binding_waits_for_nominated_node_name_patch_in_flight() {
-    let mut lab = Lab::queued();
+    let mut lab = ProbedLab::queued();
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 ~ n1"], "on its way: the binding is lined up behind it");
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.check_clean();
 }
 
 #[test]
 fn superseded_nominated_node_name_patch_reserves_nothing_when_binding_fails() {
-    let mut lab = Lab::queued();
+    let mut lab = ProbedLab::queued();
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("2", 0));
+    lab.pod(7, pod().cpu("2"));
     assert!(lab.run()[0].starts_with("7: 0/1 nodes are available: 1 Insufficient cpu."));
-    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", "2"))), 0);
+    lab.node(&node("n1").cpu("2"));
     assert_eq!(lab.run(), [""; 0], "the announcement waits behind the patch, and makes way for the binding");
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.answer(Err(CallFailure::Conflict));
+    lab.answer_next(Err(CallFailure::Conflict));
     assert!(lab.scheduler.world().nominator().is_empty(), "the API never heard of it");
 }
 
 #[test]
 fn cleared_nominated_node_name_does_not_requeue_its_own_pod() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     let node = lab.scheduler.node_id("n1");
     for uid in [7, 8] {
-        lab.pod(uid, pod("2", 0));
+        lab.pod(uid, pod().cpu("2"));
     }
     lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
     lab.run();
@@ -361,21 +281,21 @@ fn cleared_nominated_node_name_does_not_requeue_its_own_pod() {
 
 #[test]
 fn failed_condition_patch_is_written_again() {
-    let mut lab = Lab::new();
-    lab.pod(7, pod("2", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(7, pod().cpu("2"));
     for answer in [Err(CallFailure::Other), Ok(())] {
         assert!(lab.run()[0].starts_with("7: 0/1 nodes are available: 1 Insufficient cpu."));
-        lab.answer(answer);
-        lab.scheduler.request(Request::Activate { pod: PodUid(7) }, lab.now_ns);
+        lab.answer_next(answer);
+        lab.request(Request::Activate { pod: PodUid(7) });
     }
     assert_eq!(lab.run(), [""; 0], "now it is there");
 }
 
 #[test]
 fn equal_nominated_node_name_is_not_written_again() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     let node = lab.scheduler.node_id("n1");
     lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
     assert_eq!(lab.run(), ["7 -> n1"]);
@@ -383,9 +303,11 @@ fn equal_nominated_node_name_is_not_written_again() {
 
 #[test]
 fn without_feature_gate_no_nominated_node_name_is_written_and_all_pre_bind_plugins_run() {
-    let mut lab =
-        Lab::with(FeatureGates { nominated_node_name_for_expectation: false, ..FeatureGates::default() });
-    lab.pod(7, pod("1", 0));
+    let mut lab = ProbedLab::with(FeatureGates {
+        nominated_node_name_for_expectation: false,
+        ..FeatureGates::default()
+    });
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
     assert!(lab.first.log().contains(&"pre-bind Begin 7".to_owned()));
     assert!(lab.second.log().contains(&"pre-bind Begin 7".to_owned()));
@@ -393,39 +315,39 @@ fn without_feature_gate_no_nominated_node_name_is_written_and_all_pre_bind_plugi
 
 #[test]
 fn failed_reserve_unreserves_all_plugins() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.second.set(|script| script.refuses_reserve = true);
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 no."]);
     assert_eq!(lab.first.log(), ["reserve 7", "unreserve 7"]);
     assert_eq!(lab.second.log(), ["reserve 7", "unreserve 7"]);
-    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
+    assert_eq!((lab.standing(7), lab.pod_count()), (Some(Standing::Unschedulable), 0));
     lab.scheduler.on_event(storage_class_added(), 0);
     assert_eq!(lab.standing(7), Some(Standing::Backoff), "what the plugin registered for brings it back");
 }
 
 #[test]
 fn denied_permit_unreserves() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     let denied = Permit::Deny(Status::unschedulable(Reason::Text("not you")));
     lab.second.set(|script| script.permit = Some(denied));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 not you."]);
-    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
-    lab.answer(Ok(()));
+    assert_eq!((lab.standing(7), lab.pod_count()), (Some(Standing::Unschedulable), 0));
+    lab.answer_next(Ok(()));
     lab.check_clean();
 }
 
 #[test]
 fn waiting_pod_is_bound_when_all_permit_plugins_allow() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     for plugin in [&lab.first, &lab.second] {
         plugin.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
     }
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 ~ n1"], "it will be held up");
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.run(), [""; 0]);
     assert_eq!(lab.scheduler.binding_cycles().waiting_pods().len(), 1);
     lab.scheduler.requests.push(Request::Allow { pod: PodUid(7), plugin: "First" });
@@ -434,19 +356,19 @@ fn waiting_pod_is_bound_when_all_permit_plugins_allow() {
     lab.scheduler.requests.push(Request::Allow { pod: PodUid(7), plugin: "Second" });
     lab.pass(1);
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.check_clean();
 }
 
 #[test]
 fn waiting_pod_does_not_block_scheduling_of_others() {
-    let mut lab = Lab::new();
-    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", "1"))), 0);
+    let mut lab = ProbedLab::new();
+    lab.node(&node("n2").cpu("1"));
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     lab.run();
     lab.first.set(|script| script.permit = None);
-    lab.pod(8, pod("1", 0));
+    lab.pod(8, pod().cpu("1"));
     assert_eq!(lab.run(), ["8 -> n2"], "on the other node: the first is taken");
 }
 
@@ -454,13 +376,13 @@ fn waiting_pod_does_not_block_scheduling_of_others() {
 fn permit_timeout_rejects_waiting_pod_and_requeues_others() {
     for is_on in [true, false] {
         let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
-        let mut lab = Lab::with(gates);
+        let mut lab = ProbedLab::with(gates);
         lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: 5 * SECOND }));
-        lab.pod(7, pod("1", 5));
+        lab.pod(7, pod().cpu("1").priority(5));
         lab.run();
         lab.answer_all(Ok(()));
         lab.first.set(|script| script.permit = None);
-        lab.pod(8, pod("1", 0));
+        lab.pod(8, pod().cpu("1"));
         assert_eq!(lab.run(), [format!("8: {NO_CPU}")]);
         lab.answer_all(Ok(()));
         assert_eq!(lab.scheduler.next_wake_ns(), Some(5 * SECOND));
@@ -480,21 +402,21 @@ fn permit_timeout_rejects_waiting_pod_and_requeues_others() {
 
 #[test]
 fn plugin_rejects_waiting_pod() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     lab.run();
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     let reject = Request::Reject { pod: PodUid(7), plugin: "First", message: "gang failed".into() };
     lab.scheduler.requests.push(reject);
     lab.pass(1);
     assert_eq!(lab.run(), ["7: 0/1 nodes are available: 1 gang failed."]);
-    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Unschedulable), 0));
+    assert_eq!((lab.standing(7), lab.pod_count()), (Some(Standing::Unschedulable), 0));
 }
 
 #[test]
 fn pre_bind_plugin_is_called_after_each_answer_event_and_timeout_until_done() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     let patch = StatusPatch {
         pod: PodUid(7),
         condition: None,
@@ -508,11 +430,11 @@ fn pre_bind_plugin_is_called_after_each_answer_event_and_timeout_until_done() {
             PreBindStep::Wait { deadline_ns: 9 * SECOND },
         ];
     });
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 ~ n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.run(), ["7 ~"], "the plugin's own call");
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.scheduler.on_event(storage_class_added(), 0);
     assert_eq!(lab.run(), [""; 0]);
     lab.pass(9 * SECOND);
@@ -525,12 +447,12 @@ fn pre_bind_plugin_is_called_after_each_answer_event_and_timeout_until_done() {
 
 #[test]
 fn refused_binding_unreserves_and_backs_off() {
-    let mut lab = Lab::new();
-    lab.pod(7, pod("1", 5));
-    lab.pod(8, pod("1", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(7, pod().cpu("1").priority(5));
+    lab.pod(8, pod().cpu("1"));
     let said = lab.run();
     assert_eq!(said, ["7 -> n1".to_owned(), format!("8: {NO_CPU}")]);
-    lab.answer(Err(CallFailure::Conflict));
+    lab.answer_next(Err(CallFailure::Conflict));
     assert_eq!(lab.first.log(), ["reserve 7", "permit 7", "unreserve 7"]);
     assert_eq!(lab.standing(7), Some(Standing::Backoff));
     assert_eq!(lab.run(), ["7: the API refused the binding: Conflict", "8 -> n1"]);
@@ -538,14 +460,14 @@ fn refused_binding_unreserves_and_backs_off() {
 
 #[test]
 fn transient_binding_failure_is_retried_by_dispatcher() {
-    let mut lab = Lab::new();
-    lab.pod(7, pod("1", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(7, pod().cpu("1"));
     lab.run();
-    lab.answer(Err(CallFailure::Transient));
+    lab.answer_next(Err(CallFailure::Transient));
     assert_eq!(lab.run(), [""; 0]);
     lab.pass(10_000_000);
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.standing(7), Some(Standing::Assumed));
     lab.check_clean();
 }
@@ -553,29 +475,29 @@ fn transient_binding_failure_is_retried_by_dispatcher() {
 #[test]
 fn delete_of_pod_in_binding_cycle_leaves_no_state() {
     for held in [true, false] {
-        let mut lab = Lab::new();
+        let mut lab = ProbedLab::new();
         if held {
             lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
         }
-        lab.pod(7, pod("1", 0));
+        lab.pod(7, pod().cpu("1"));
         lab.run();
         lab.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(7)), 0);
-        assert_eq!((lab.standing(7), lab.load()), (None, 0));
+        assert_eq!((lab.standing(7), lab.pod_count()), (None, 0));
         assert!(lab.first.log().contains(&"unreserve 7".to_owned()));
-        lab.answer(Err(CallFailure::NotFound));
+        lab.answer_next(Err(CallFailure::NotFound));
         lab.check_clean();
     }
 }
 
 #[test]
 fn waiting_pod_bound_by_another_scheduler_is_unreserved() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.first.set(|script| script.permit = Some(Permit::Wait { timeout_ns: SECOND }));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     lab.run();
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.confirm(7, "n1");
-    assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Bound), 1));
+    assert_eq!((lab.standing(7), lab.pod_count()), (Some(Standing::Bound), 1));
     assert!(lab.first.log().contains(&"unreserve 7".to_owned()));
     lab.check_clean();
 }
@@ -583,12 +505,12 @@ fn waiting_pod_bound_by_another_scheduler_is_unreserved() {
 #[test]
 fn binding_confirmed_by_watch_before_api_answer_stays_bound() {
     for result in [Ok(()), Err(CallFailure::Other)] {
-        let mut lab = Lab::new();
-        lab.pod(7, pod("1", 0));
+        let mut lab = ProbedLab::new();
+        lab.pod(7, pod().cpu("1"));
         lab.run();
         lab.confirm(7, "n1");
-        lab.answer(result);
-        assert_eq!((lab.standing(7), lab.load()), (Some(Standing::Bound), 1));
+        lab.answer_next(result);
+        assert_eq!((lab.standing(7), lab.pod_count()), (Some(Standing::Bound), 1));
         lab.check_clean();
     }
 }
@@ -597,8 +519,8 @@ fn binding_confirmed_by_watch_before_api_answer_stays_bound() {
 fn failed_cycle_keeps_nominated_node_name_with_feature_gate_only() {
     for (is_on, expected) in [(true, "7: 0/1"), (false, "7 ~: 0/1")] {
         let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
-        let mut lab = Lab::with(gates);
-        lab.pod(7, pod("2", 0));
+        let mut lab = ProbedLab::with(gates);
+        lab.pod(7, pod().cpu("2"));
         let node = lab.scheduler.node_id("not there yet");
         lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
         let said = lab.run();
@@ -611,12 +533,12 @@ fn failed_cycle_keeps_nominated_node_name_with_feature_gate_only() {
 
 #[test]
 fn cleared_nominated_node_name_requeues_pods_of_equal_or_lower_priority() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     let node = lab.scheduler.node_id("n1");
-    lab.pod(7, pod("2", 5));
+    lab.pod(7, pod().cpu("2").priority(5));
     lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), Some(node), 0), 0);
-    lab.pod(8, pod("2", 5));
-    lab.pod(9, pod("2", 6));
+    lab.pod(8, pod().cpu("2").priority(5));
+    lab.pod(9, pod().cpu("2").priority(6));
     lab.run();
     lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(7), None, 0), 0);
     let standings = [8, 9].map(|uid| lab.standing(uid));

@@ -1,22 +1,23 @@
 //! What the scheduler writes of `status.nominatedNodeName`, what the watch tells of it, and in which order.
 
-use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
 use crate::binding::CallFailure;
 use crate::known_gaps::KnownGaps;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{PodParts, SchedulerLab, pod};
 
 /// Pod 7 preempts pod 1 and is nominated to node n1; the text of the patch that says so.
-fn preemptor(lab: &mut Lab) -> String {
-    lab.placed(1, pod("4", 0), "n1");
-    lab.pod(7, pod("4", 5));
+fn preemptor(lab: &mut SchedulerLab) -> String {
+    lab.placed(1, pod().cpu("4"), "n1");
+    lab.pod(7, pod().cpu("4").priority(5));
     let calls = lab.run();
     let patch = calls.iter().find(|call| call.starts_with("7 ~ n1")).expect("a nomination");
     assert_eq!(lab.nomination(7), Some("n1"));
     patch.clone()
 }
 
-fn lab() -> Lab {
-    Lab::new(SchedulerSettings::default(), Vec::new(), &[("n1", "4")])
+fn lab() -> SchedulerLab {
+    SchedulerLab::new(SchedulerSettings::default(), Vec::new(), &[("n1", "4")])
 }
 
 /// The watch breaks before it tells of our nomination, somebody clears it, and the list that follows
@@ -75,7 +76,7 @@ fn pod_event_before_the_answer_to_our_patch_does_not_change_the_nominator() {
 #[test]
 fn failed_status_patch_is_not_made_again_after_the_binding() {
     let mut lab = lab();
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
     lab.scheduler.on_bind_failed(PodUid(7), lab.now_ns);
     assert_eq!(lab.calls(), ["7: the API refused the binding"]);
@@ -94,10 +95,10 @@ fn failed_status_patch_is_not_made_again_after_the_binding() {
 fn nominated_pods_of_another_scheduler_reserve() {
     for (known_gaps, expected) in [(KnownGaps::Mended, None), (KnownGaps::Upstream, Some("8 -> n1"))] {
         let settings = SchedulerSettings { known_gaps, ..SchedulerSettings::default() };
-        let mut lab = Lab::new(settings, Vec::new(), &[("n1", "4")]);
-        lab.pod(7, PodInput { scheduler_name: "other".to_owned(), ..pod("4", 5) });
+        let mut lab = SchedulerLab::new(settings, Vec::new(), &[("n1", "4")]);
+        lab.pod(7, pod().cpu("4").priority(5).scheduler("other"));
         lab.nominated(7, Some("n1"));
-        lab.pod(8, pod("1", 0));
+        lab.pod(8, pod().cpu("1"));
         let calls = lab.run();
         assert_eq!(calls.iter().find(|call| call.contains("->")).map(String::as_str), expected);
         if expected.is_none() {
@@ -112,9 +113,9 @@ fn nominated_pods_of_another_scheduler_reserve() {
 #[test]
 fn nominated_pod_of_another_scheduler_reserves_nothing_against_equal_priority() {
     let mut lab = lab();
-    lab.pod(6, PodInput { scheduler_name: "other".to_owned(), ..pod("4", 5) });
+    lab.pod(6, pod().cpu("4").priority(5).scheduler("other"));
     lab.nominated(6, Some("n1"));
-    lab.pod(7, pod("4", 5));
+    lab.pod(7, pod().cpu("4").priority(5));
     assert_eq!(lab.run(), ["7 -> n1"]);
 }
 
@@ -122,10 +123,10 @@ fn nominated_pod_of_another_scheduler_reserves_nothing_against_equal_priority() 
 #[test]
 fn preemption_does_not_clear_nominated_node_names_of_another_scheduler() {
     let mut lab = lab();
-    lab.placed(1, pod("4", 0), "n1");
-    lab.pod(6, PodInput { scheduler_name: "other".to_owned(), ..pod("4", 1) });
+    lab.placed(1, pod().cpu("4"), "n1");
+    lab.pod(6, pod().cpu("4").priority(1).scheduler("other"));
     lab.nominated(6, Some("n1"));
-    lab.pod(7, pod("4", 5));
+    lab.pod(7, pod().cpu("4").priority(5));
     let calls = lab.run();
     assert!(calls.iter().any(|call| call.starts_with("7 ~ n1")), "{calls:?}");
     assert!(calls.iter().all(|call| !call.starts_with('6')), "{calls:?}");
@@ -135,11 +136,11 @@ fn preemption_does_not_clear_nominated_node_names_of_another_scheduler() {
 #[test]
 fn nominator_follows_an_update_of_the_nominated_pod() {
     let mut lab = lab();
-    let gated = |cpu| PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod(cpu, 5) };
+    let gated = |cpu| pod().cpu(cpu).priority(5).gated("wait");
     lab.pod(7, gated("1"));
     lab.nominated(7, Some("n1"));
     lab.pod(7, gated("4"));
-    lab.pod(8, pod("1", 5));
+    lab.pod(8, pod().cpu("1").priority(5));
     let calls = lab.run();
     assert!(calls[0].starts_with("8: 0/1 nodes are available: 1 Insufficient cpu."), "{calls:?}");
 }

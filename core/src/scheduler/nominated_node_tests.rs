@@ -1,14 +1,22 @@
 //! KEP-1923: the pod's nominated node before all others, or not, and what becomes of a miss.
 
-use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
-use crate::input::PreemptionPolicy;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{PodParts, SchedulerLab, pod};
 
-fn lab(gates: FeatureGates, nominated_node_name_miss: NominatedNodeNameMiss) -> Lab {
+impl SchedulerLab {
+    /// A plugin asks for a pod to be tried.
+    pub(super) fn activate(&mut self, uid: u64) {
+        self.scheduler.requests.push(Request::Activate { pod: PodUid(uid) });
+        self.scheduler.serve_requests();
+    }
+}
+
+fn lab(gates: FeatureGates, nominated_node_name_miss: NominatedNodeNameMiss) -> SchedulerLab {
     let settings = SchedulerSettings { gates, nominated_node_name_miss, ..SchedulerSettings::default() };
-    let mut lab = Lab::new(settings, Vec::new(), &[("a", "4"), ("b", "4")]);
+    let mut lab = SchedulerLab::new(settings, Vec::new(), &[("a", "4"), ("b", "4")]);
     // Scores prefer node a.
-    lab.placed(1, pod("2", 0), "b");
+    lab.placed(1, pod().cpu("2"), "b");
     lab
 }
 
@@ -20,7 +28,7 @@ fn choice(step: &ScheduleOneOutcome) -> Choice {
 #[test]
 fn fitting_nominated_node_is_chosen_without_evaluating_others() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::FallThrough);
-    lab.pod(7, pod("1", 5));
+    lab.pod(7, pod().cpu("1").priority(5));
     lab.nominated(7, Some("b"));
     let (step, calls) = lab.step();
     assert_eq!(calls, ["7 -> b"]);
@@ -33,7 +41,7 @@ fn without_feature_gate_nominated_node_is_scored_like_any_other() {
     let gates = FeatureGates { try_nominated_node_first: false, ..FeatureGates::default() };
     for miss in [NominatedNodeNameMiss::FallThrough, NominatedNodeNameMiss::Requeue] {
         let mut lab = lab(gates, miss);
-        lab.pod(7, pod("1", 5));
+        lab.pod(7, pod().cpu("1").priority(5));
         lab.nominated(7, Some("b"));
         let (step, calls) = lab.step();
         assert_eq!(calls, ["7 -> a"], "by its scores");
@@ -45,16 +53,16 @@ fn without_feature_gate_nominated_node_is_scored_like_any_other() {
 fn without_feature_gate_nominated_pods_still_reserve() {
     let gates = FeatureGates { try_nominated_node_first: false, ..FeatureGates::default() };
     let mut lab = lab(gates, NominatedNodeNameMiss::FallThrough);
-    lab.pod(7, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("4", 5) });
+    lab.pod(7, pod().cpu("4").priority(5).gated("wait"));
     lab.nominated(7, Some("a"));
-    lab.pod(8, pod("1", 5));
+    lab.pod(8, pod().cpu("1").priority(5));
     assert_eq!(lab.run(), ["8 -> b"], "node a is kept for another pod");
 }
 
 #[test]
 fn unfit_nominated_node_falls_through_to_other_nodes_in_the_same_cycle() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::FallThrough);
-    lab.pod(7, pod("3", 5));
+    lab.pod(7, pod().cpu("3").priority(5));
     lab.nominated(7, Some("b"));
     let (step, calls) = lab.step();
     assert_eq!(calls, ["7 -> a"]);
@@ -69,7 +77,7 @@ fn unfit_nominated_node_may_be_cleared_and_retried_in_a_fresh_cycle() {
         let gates =
             FeatureGates { nominated_node_name_for_expectation: is_expected, ..FeatureGates::default() };
         let mut lab = lab(gates, NominatedNodeNameMiss::Requeue);
-        lab.pod(7, pod("3", 5));
+        lab.pod(7, pod().cpu("3").priority(5));
         lab.nominated(7, Some("b"));
         let (step, calls) = lab.step();
         assert!(matches!(step, ScheduleOneOutcome::NominatedMissed { .. }), "{step:?}");
@@ -85,7 +93,7 @@ fn unfit_nominated_node_may_be_cleared_and_retried_in_a_fresh_cycle() {
 #[test]
 fn missing_nominated_node_counts_as_unfit() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::Requeue);
-    lab.pod(7, pod("3", 5));
+    lab.pod(7, pod().cpu("3").priority(5));
     lab.nominated(7, Some("gone"));
     assert_eq!(lab.run(), ["7 ~: nominated node gone does not fit the pod any more", "7 -> a"]);
 }
@@ -93,8 +101,8 @@ fn missing_nominated_node_counts_as_unfit() {
 #[test]
 fn fresh_cycle_after_unfit_nominated_node_may_preempt() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::Requeue);
-    lab.placed(2, pod("4", 0), "a");
-    lab.pod(7, pod("4", 5));
+    lab.placed(2, pod().cpu("4"), "a");
+    lab.pod(7, pod().cpu("4").priority(5));
     lab.nominated(7, Some("b"));
     let missed = "7 ~: nominated node b does not fit the pod any more";
     let preempts = "7 ~ a: 0/2 nodes are available: 2 Insufficient cpu. \
@@ -103,17 +111,17 @@ fn fresh_cycle_after_unfit_nominated_node_may_preempt() {
 }
 
 /// Two nodes full of pods of low priority. Pod 7 evicts pod 1 from node b, which takes its time.
-fn lab_with_a_victim_that_lingers(miss: NominatedNodeNameMiss) -> Lab {
+fn lab_with_a_victim_that_lingers(miss: NominatedNodeNameMiss) -> SchedulerLab {
     let mut lab = lab(FeatureGates::default(), miss);
-    lab.placed(2, pod("4", 1), "a");
-    lab.pod(7, pod("4", 5));
+    lab.placed(2, pod().cpu("4").priority(1), "a");
+    lab.pod(7, pod().cpu("4").priority(5));
     let calls = lab.run();
     assert_eq!(calls[0], "1 x");
     assert_eq!(lab.nomination(7), Some("b"));
     lab.answer("1 x", Ok(()));
     lab.answer_patches();
     lab.nominated(7, Some("b"));
-    lab.leaving(1, pod("2", 0), "b");
+    lab.leaving(1, pod().cpu("2"), "b");
     lab
 }
 
@@ -153,8 +161,8 @@ fn unfit_nominated_node_name_is_cleared_while_victims_terminate() {
 #[test]
 fn unfit_nominated_node_is_chosen_again_while_its_victims_terminate() {
     let mut lab = lab_with_a_victim_that_lingers(NominatedNodeNameMiss::Requeue);
-    lab.placed(3, pod("4", -1), "a");
-    lab.leaving(3, pod("4", -1), "a");
+    lab.placed(3, pod().cpu("4").priority(-1), "a");
+    lab.leaving(3, pod().cpu("4").priority(-1), "a");
     lab.gone(2);
     lab.pass(SECOND_NS);
     lab.activate(7);
@@ -168,9 +176,9 @@ fn unfit_nominated_node_is_chosen_again_while_its_victims_terminate() {
 #[test]
 fn unfit_nominated_node_needing_another_victim_is_an_ordinary_candidate() {
     let mut lab = lab_with_a_victim_that_lingers(NominatedNodeNameMiss::Requeue);
-    lab.placed(4, pod("2", 2), "b");
-    lab.placed(3, pod("4", -1), "a");
-    lab.leaving(3, pod("4", -1), "a");
+    lab.placed(4, pod().cpu("2").priority(2), "b");
+    lab.placed(3, pod().cpu("4").priority(-1), "a");
+    lab.leaving(3, pod().cpu("4").priority(-1), "a");
     lab.gone(2);
     lab.pass(SECOND_NS);
     lab.activate(7);
@@ -182,9 +190,9 @@ fn unfit_nominated_node_needing_another_victim_is_an_ordinary_candidate() {
 #[test]
 fn unfit_nominated_node_name_is_cleared_while_lower_priority_pods_terminate() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::Requeue);
-    lab.placed(2, pod("1", 9), "a");
-    lab.leaving(1, pod("2", 0), "b");
-    lab.pod(7, pod("3", 5));
+    lab.placed(2, pod().cpu("1").priority(9), "a");
+    lab.leaving(1, pod().cpu("2"), "b");
+    lab.pod(7, pod().cpu("3").priority(5));
     lab.nominated(7, Some("b"));
     let missed = "7 ~: nominated node b does not fit the pod any more";
     assert_eq!(lab.run(), [missed, "7 -> a"], "another node has room meanwhile");
@@ -195,7 +203,7 @@ fn unfit_nominated_node_name_is_cleared_while_lower_priority_pods_terminate() {
 #[test]
 fn nominated_node_name_set_again_by_the_next_scheduling_cycle_requeues_no_pod() {
     let mut lab = lab_with_a_victim_that_lingers(NominatedNodeNameMiss::Requeue);
-    lab.pod(8, PodInput { preemption: PreemptionPolicy::Never, ..pod("2", 5) });
+    lab.pod(8, pod().cpu("2").priority(5).never_preempts());
     assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
     lab.activate(7);
     lab.step();
@@ -210,15 +218,15 @@ fn nominated_node_name_set_again_by_the_next_scheduling_cycle_requeues_no_pod() 
 #[test]
 fn pod_bound_elsewhere_after_unfit_nominated_node_requeues_pods_it_kept_out() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::Requeue);
-    let held_back = |spec: PodInput| PodInput { scheduling_gates: vec!["wait".to_owned()], ..spec };
-    lab.pod(7, held_back(pod("3", 5)));
+    let held_back = |spec: PodInput| spec.gated("wait");
+    lab.pod(7, held_back(pod().cpu("3").priority(5)));
     lab.nominated(7, Some("b"));
-    lab.placed(2, pod("1", 9), "a");
-    lab.placed(3, pod("3", 9), "a");
-    lab.pod(8, pod("2", 5));
+    lab.placed(2, pod().cpu("1").priority(9), "a");
+    lab.placed(3, pod().cpu("3").priority(9), "a");
+    lab.pod(8, pod().cpu("2").priority(5));
     assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
     lab.gone(3);
-    lab.pod(7, pod("3", 5));
+    lab.pod(7, pod().cpu("3").priority(5));
     let missed = "7 ~: nominated node b does not fit the pod any more";
     assert_eq!(lab.run(), [missed, "7 -> a", "8 -> b"]);
 }
@@ -228,13 +236,13 @@ fn pod_bound_elsewhere_after_unfit_nominated_node_requeues_pods_it_kept_out() {
 fn pod_bound_to_another_than_its_nominated_node_requeues_pods_it_kept_out() {
     let gates = FeatureGates { try_nominated_node_first: false, ..FeatureGates::default() };
     let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
-    let mut lab = Lab::new(settings, Vec::new(), &[("a", "2900m"), ("b", "4")]);
-    lab.placed(1, pod("1", 9), "b");
-    lab.pod(7, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("1", 5) });
+    let mut lab = SchedulerLab::new(settings, Vec::new(), &[("a", "2900m"), ("b", "4")]);
+    lab.placed(1, pod().cpu("1").priority(9), "b");
+    lab.pod(7, pod().cpu("1").priority(5).gated("wait"));
     lab.nominated(7, Some("b"));
-    lab.pod(8, pod("3", 5));
+    lab.pod(8, pod().cpu("3").priority(5));
     assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
-    lab.pod(7, pod("1", 5));
+    lab.pod(7, pod().cpu("1").priority(5));
     assert_eq!(lab.run(), ["7 -> a", "8 -> b"], "by its scores, and nothing else has happened");
 }
 
@@ -242,11 +250,11 @@ fn pod_bound_to_another_than_its_nominated_node_requeues_pods_it_kept_out() {
 #[test]
 fn nominated_pod_bound_elsewhere_by_another_scheduler_requeues_pods_it_kept_out() {
     let mut lab = lab(FeatureGates::default(), NominatedNodeNameMiss::FallThrough);
-    lab.placed(2, pod("4", 9), "a");
-    lab.pod(7, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("2", 5) });
+    lab.placed(2, pod().cpu("4").priority(9), "a");
+    lab.pod(7, pod().cpu("2").priority(5).gated("wait"));
     lab.nominated(7, Some("b"));
-    lab.pod(8, pod("2", 0));
+    lab.pod(8, pod().cpu("2"));
     assert!(lab.run()[0].starts_with("8: 0/2 nodes are available"), "node b is kept for another pod");
-    lab.placed(7, pod("2", 5), "gone");
+    lab.placed(7, pod().cpu("2").priority(5), "gone");
     assert_eq!(lab.run(), ["8 -> b"]);
 }

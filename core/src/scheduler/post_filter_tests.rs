@@ -4,7 +4,6 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::cycle::probe::NoProbe;
 use crate::cycle::select::TieBreak;
 use crate::framework::extend::{ExtenderError, FilterAnswer, Verb, Victims};
 use crate::framework::plugin::Plugin;
@@ -13,27 +12,11 @@ use crate::framework::points::{
     PostFilterVerdict,
 };
 use crate::framework::status::{Code, Reason};
-use crate::input::{ContainerInput, NodeInput, PreemptionPolicy, ResourceList};
-use crate::quantity::Quantity;
+use crate::input::NodeInput;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
-}
-
-fn node(name: &str, cpu: &str) -> NodeInput {
-    NodeInput {
-        name: name.to_owned(),
-        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
-        ..NodeInput::default()
-    }
-}
-
-fn pod(cpu: &str, priority: i32) -> PodInput {
-    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
-    PodInput { containers: vec![container], priority, ..PodInput::default() }
-}
-
-fn scheduler(own: Option<Arc<Helper>>, extenders: Vec<Arc<Extending>>, nodes: &[NodeInput]) -> Scheduler {
+fn lab(own: Option<Arc<Helper>>, extenders: Vec<Arc<Extending>>, nodes: &[NodeInput]) -> SchedulerLab {
     let mut world = World::default();
     let default = default_profile(&mut world.vocabulary);
     let weight = |at| default.scores().iter().find(|(plugin, _)| *plugin == at).map_or(0, |it| it.1);
@@ -46,39 +29,21 @@ fn scheduler(own: Option<Arc<Helper>>, extenders: Vec<Arc<Extending>>, nodes: &[
     let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
     let mut scheduler = Scheduler::with_profile(world, profile, settings);
     scheduler.set_extenders(extenders.into_iter().map(|it| it as Arc<dyn Extender>).collect());
-    nodes.iter().for_each(|node| scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), 0));
-    scheduler
-}
-
-fn observe(scheduler: &mut Scheduler, uid: u64, spec: PodInput, node: Option<&str>) {
-    let class = scheduler.compile(&Arc::new(spec));
-    let node = node.map(|name| scheduler.node_id(name));
-    let update = PodUpdate { uid: PodUid(uid), class, node, created_ns: uid, ..PodUpdate::default() };
-    scheduler.on_event(ObjectEvent::pod(update), uid);
-}
-
-/// Steps until idle; what was asked for, as text.
-fn run(scheduler: &mut Scheduler) -> Vec<String> {
-    while scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
-    let mut calls = Vec::new();
-    scheduler.take_calls(&mut calls);
-    calls.iter().map(|outgoing| outgoing.call.text(scheduler.world())).collect()
-}
-
-fn standing(scheduler: &Scheduler, uid: u64) -> Option<Standing> {
-    scheduler.world().pods().find(PodUid(uid)).map(|pod| scheduler.standing(pod))
+    let mut lab = SchedulerLab::of(scheduler);
+    nodes.iter().for_each(|node| lab.node(node));
+    lab
 }
 
 #[test]
 fn unschedulable_condition_carries_preemption_message() {
     // n1 has a pod of priority 0, n2 one of priority 5, n3 is too small for anybody.
-    let nodes = [node("n1", "2"), node("n2", "2"), node("n3", "1")];
-    let waiting = |cpu, priority| PodInput { preemption: PreemptionPolicy::Never, ..pod(cpu, priority) };
+    let nodes = [node("n1").cpu("2"), node("n2").cpu("2"), node("n3").cpu("1")];
+    let waiting = |cpu, priority| pod().cpu(cpu).priority(priority).never_preempts();
     let no_cpu = "0/3 nodes are available: 3 Insufficient cpu. preemption:";
     let cases = [
         (
             "nobody is less important",
-            pod("2", 0),
+            pod().cpu("2"),
             vec![format!(
                 "9: {no_cpu} 0/3 nodes are available: 1 Preemption is not helpful for scheduling, \
                  2 No preemption victims found for incoming pod."
@@ -86,7 +51,7 @@ fn unschedulable_condition_carries_preemption_message() {
         ),
         (
             "on one node there is somebody",
-            pod("2", 3),
+            pod().cpu("2").priority(3),
             vec![
                 "1 x".to_owned(),
                 format!(
@@ -96,7 +61,7 @@ fn unschedulable_condition_carries_preemption_message() {
         ),
         (
             "no node is large enough",
-            pod("3", 9),
+            pod().cpu("3").priority(9),
             vec![format!("9: {no_cpu} 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")],
         ),
         (
@@ -106,23 +71,23 @@ fn unschedulable_condition_carries_preemption_message() {
         ),
     ];
     for (name, asking, expected) in cases {
-        let mut scheduler = scheduler(None, Vec::new(), &nodes);
-        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
-        observe(&mut scheduler, 2, pod("2", 5), Some("n2"));
-        observe(&mut scheduler, 9, asking, None);
-        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+        let mut lab = lab(None, Vec::new(), &nodes);
+        lab.observe(1, pod().cpu("2"), Some("n1"));
+        lab.observe(2, pod().cpu("2").priority(5), Some("n2"));
+        lab.observe(9, asking, None);
+        assert_eq!(lab.run(), expected, "case: {name}");
     }
 }
 
 #[test]
 fn preemption_message_gives_rejection_with_victims_removed() {
-    let mut scheduler = scheduler(None, Vec::new(), &[node("n1", "4")]);
-    observe(&mut scheduler, 1, pod("1", 0), Some("n1"));
-    observe(&mut scheduler, 2, pod("2", 9), Some("n1"));
-    observe(&mut scheduler, 9, pod("3", 5), None);
+    let mut lab = lab(None, Vec::new(), &[node("n1").cpu("4")]);
+    lab.observe(1, pod().cpu("1"), Some("n1"));
+    lab.observe(2, pod().cpu("2").priority(9), Some("n1"));
+    lab.observe(9, pod().cpu("3").priority(5), None);
     let said = "9: 0/1 nodes are available: 1 Insufficient cpu. \
         preemption: 0/1 nodes are available: 1 Insufficient cpu.";
-    assert_eq!(run(&mut scheduler), [said]);
+    assert_eq!(lab.run(), [said]);
 }
 
 /// A PostFilter plugin that does as it is told.
@@ -206,11 +171,11 @@ fn out_of_tree_post_filter_runs_before_default_preemption() {
     ];
     for (name, verdict, nomination, message, expected) in cases {
         let helper = Helper::new(verdict, nomination, message);
-        let nodes = [node("n1", "2"), node("n2", "1")];
-        let mut scheduler = scheduler(Some(Arc::clone(&helper)), Vec::new(), &nodes);
-        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
-        observe(&mut scheduler, 9, pod("2", 5), None);
-        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+        let nodes = [node("n1").cpu("2"), node("n2").cpu("1")];
+        let mut lab = lab(Some(Arc::clone(&helper)), Vec::new(), &nodes);
+        lab.observe(1, pod().cpu("2"), Some("n1"));
+        lab.observe(9, pod().cpu("2").priority(5), None);
+        assert_eq!(lab.run(), expected, "case: {name}");
         let codes = vec![Code::Unschedulable, Code::UnschedulableAndUnresolvable];
         assert_eq!(*helper.seen.lock().unwrap(), [codes], "case: {name}");
     }
@@ -219,11 +184,11 @@ fn out_of_tree_post_filter_runs_before_default_preemption() {
 #[test]
 fn messages_of_unschedulable_post_filter_plugins_are_joined() {
     let helper = Helper::new(PostFilterVerdict::Unschedulable, NominatingInfo::Keep, "no claims");
-    let mut scheduler = scheduler(Some(helper), Vec::new(), &[node("n1", "1")]);
-    observe(&mut scheduler, 9, pod("2", 5), None);
+    let mut lab = lab(Some(helper), Vec::new(), &[node("n1").cpu("1")]);
+    lab.observe(9, pod().cpu("2").priority(5), None);
     let said = "9: 0/1 nodes are available: 1 Insufficient cpu. no claims, \
         preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
-    assert_eq!(run(&mut scheduler), [said]);
+    assert_eq!(lab.run(), [said]);
 }
 
 /// An extender that keeps only nodes of its taste, and has plans of its own for victims.
@@ -292,15 +257,15 @@ impl Extender for Extending {
 #[test]
 fn pod_rejected_by_extender_is_requeued_by_any_event() {
     let extender = Arc::new(Extending { keeps: &["cool"], ..Extending::default() });
-    let mut scheduler = scheduler(None, vec![extender], &[node("hot", "4")]);
-    observe(&mut scheduler, 9, pod("1", 0), None);
+    let mut lab = lab(None, vec![extender], &[node("hot").cpu("4")]);
+    lab.observe(9, pod().cpu("1"), None);
     let said = "9: 0/1 nodes are available: 1 too hot. \
         preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
-    assert_eq!(run(&mut scheduler), [said]);
-    assert_eq!(standing(&scheduler, 9), Some(Standing::Unschedulable), "at rest, not on backoff");
-    assert!(!scheduler.has_work());
-    scheduler.on_event(ObjectEvent::node(&Arc::new(node("cool", "4"))), 30 * 1_000_000_000);
-    assert_eq!(run(&mut scheduler), ["9 -> cool"]);
+    assert_eq!(lab.run(), [said]);
+    assert_eq!(lab.standing(9), Some(Standing::Unschedulable), "at rest, not on backoff");
+    assert!(!lab.scheduler.has_work());
+    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("cool"))), 30 * SECOND_NS);
+    assert_eq!(lab.run(), ["9 -> cool"]);
 }
 
 #[test]
@@ -337,12 +302,12 @@ fn extender_preempt_verb_changes_or_rejects_candidates() {
         ),
     ];
     for (name, extender, expected) in cases {
-        let nodes = [node("n1", "2"), node("n2", "2")];
-        let mut scheduler = scheduler(None, vec![Arc::new(extender)], &nodes);
-        observe(&mut scheduler, 1, pod("2", 0), Some("n1"));
-        observe(&mut scheduler, 2, pod("2", 0), Some("n2"));
-        observe(&mut scheduler, 9, pod("2", 5), None);
-        assert_eq!(run(&mut scheduler), expected, "case: {name}");
+        let nodes = [node("n1").cpu("2"), node("n2").cpu("2")];
+        let mut lab = lab(None, vec![Arc::new(extender)], &nodes);
+        lab.observe(1, pod().cpu("2"), Some("n1"));
+        lab.observe(2, pod().cpu("2"), Some("n2"));
+        lab.observe(9, pod().cpu("2").priority(5), None);
+        assert_eq!(lab.run(), expected, "case: {name}");
     }
 }
 
@@ -355,10 +320,10 @@ fn node_rejected_by_extender_is_a_preemption_candidate_unless_unresolvable() {
     ];
     for (name, rejects_for_good, words) in cases {
         let extender = Arc::new(Extending { rejects_for_good, ..Extending::default() });
-        let mut scheduler = scheduler(None, vec![extender], &[node("n1", "4"), node("n2", "4")]);
-        observe(&mut scheduler, 1, pod("1", 0), Some("n1"));
-        observe(&mut scheduler, 9, pod("1", 5), None);
+        let mut lab = lab(None, vec![extender], &[node("n1").cpu("4"), node("n2").cpu("4")]);
+        lab.observe(1, pod().cpu("1"), Some("n1"));
+        lab.observe(9, pod().cpu("1").priority(5), None);
         let said = format!("9: 0/2 nodes are available: 2 too hot. preemption: {words}");
-        assert_eq!(run(&mut scheduler), [said], "case: {name}");
+        assert_eq!(lab.run(), [said], "case: {name}");
     }
 }

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use super::lab::{Lab, pod};
 use super::*;
 use crate::binding::CallId;
 use crate::cycle::probe::NoProbe;
 use crate::fake::{self, Rng, for_each_seed};
 use crate::input::{NodeInput, ServiceInput};
+use crate::testkit::{PodParts, SchedulerLab, pod};
 
 /// 1.18, 4.72 and 9.44 MB after 1, 4 and 8 waves, when node names were kept for good.
 #[test]
 fn nominated_node_names_of_missing_nodes_are_reclaimed() {
-    let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
+    let mut lab = SchedulerLab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
     let mut uid = 0;
     let mut after_waves = Vec::new();
     for wave in 0..8 {
         let first = uid;
         for _ in 0..20_000 {
             uid += 1;
-            lab.pod(uid, PodInput { scheduling_gates: vec!["wait".to_owned()], ..pod("1", 5) });
+            lab.pod(uid, pod().cpu("1").priority(5).gated("wait"));
             lab.nominated(uid, Some(&format!("nowhere-{wave}-{uid}")));
         }
         (first + 1..=uid).for_each(|uid| lab.gone(uid));
@@ -36,10 +36,10 @@ fn nominated_node_names_of_missing_nodes_are_reclaimed() {
 
 #[test]
 fn reused_pod_class_keeps_its_id_without_pods() {
-    let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
-    let spec = Arc::new(pod("1", 5));
+    let mut lab = SchedulerLab::new(SchedulerSettings::default(), Vec::new(), &[("a", "4")]);
+    let spec = Arc::new(pod().cpu("1").priority(5));
     let class = lab.scheduler.compile(&spec);
-    let other = lab.scheduler.compile(&Arc::new(pod("2", 5)));
+    let other = lab.scheduler.compile(&Arc::new(pod().cpu("2").priority(5)));
     for uid in 1..5 {
         let update = PodUpdate { uid: PodUid(uid), class, ..PodUpdate::default() };
         lab.scheduler.on_event(ObjectEvent::pod(update), lab.now_ns);
@@ -48,7 +48,7 @@ fn reused_pod_class_keeps_its_id_without_pods() {
         assert_eq!(lab.scheduler.world().class(class).input, spec);
     }
     assert_eq!(lab.scheduler.world().class_count(), 1, "the other was not used again");
-    let fresh = lab.scheduler.compile(&Arc::new(pod("3", 5)));
+    let fresh = lab.scheduler.compile(&Arc::new(pod().cpu("3").priority(5)));
     assert_eq!(fresh, other, "its id is given out again");
 }
 

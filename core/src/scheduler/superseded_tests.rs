@@ -1,11 +1,12 @@
 //! Calls that something else has made needless.
 
-use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
 use crate::binding::CallFailure;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 /// Calls are queued and go out one at a time; KEP-5278 is off.
-fn lab(nodes: &[(&str, &str)]) -> Lab {
+fn lab(nodes: &[(&str, &str)]) -> SchedulerLab {
     let gates = FeatureGates {
         scheduler_async_api_calls: true,
         nominated_node_name_for_expectation: false,
@@ -17,18 +18,18 @@ fn lab(nodes: &[(&str, &str)]) -> Lab {
         plain_bindings: PlainBindings::Queued,
         ..SchedulerSettings::default()
     };
-    Lab::new(settings, Vec::new(), nodes)
+    SchedulerLab::new(settings, Vec::new(), nodes)
 }
 
 #[test]
 fn queued_binding_is_dropped_when_another_scheduler_bound_the_pod() {
     let mut lab = lab(&[("n1", "4")]);
-    lab.pod(1, pod("1", 0));
-    lab.pod(2, pod("1", 0));
+    lab.pod(1, pod().cpu("1"));
+    lab.pod(2, pod().cpu("1"));
     assert_eq!(lab.run(), ["1 -> n1"], "the second waits in line");
-    lab.placed(2, pod("1", 0), "n1");
+    lab.placed(2, pod().cpu("1"), "n1");
     lab.answer("1 -> n1", Ok(()));
-    lab.placed(1, pod("1", 0), "n1");
+    lab.placed(1, pod().cpu("1"), "n1");
     assert_eq!(lab.calls(), [""; 0]);
     assert_eq!((lab.standing(1), lab.standing(2)), (Some(Standing::Bound), Some(Standing::Bound)));
     lab.check_clean();
@@ -37,10 +38,10 @@ fn queued_binding_is_dropped_when_another_scheduler_bound_the_pod() {
 #[test]
 fn failed_condition_patch_superseded_by_another_is_not_retried() {
     let mut lab = lab(&[("n1", "4")]);
-    lab.pod(7, pod("8", 0));
+    lab.pod(7, pod().cpu("8"));
     let first = lab.run();
     assert!(first[0].starts_with("7: 0/1 nodes are available"), "{first:?}");
-    lab.node("n2", "2");
+    lab.node(&node("n2").cpu("2"));
     lab.activate(7);
     assert_eq!(lab.run(), [""; 0], "it waits for the first to be answered");
     lab.answer(&first[0], Err(CallFailure::Other));
@@ -55,14 +56,14 @@ fn failed_condition_patch_superseded_by_another_is_not_retried() {
 /// another victim is being asked to go: neither its leaving nor its end frees any room.
 #[test]
 fn victim_whose_binding_failed_does_not_strand_the_preemptor() {
-    let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[("n1", "4")]);
-    lab.placed(1, pod("2", 1), "n1");
-    lab.pod(2, pod("2", 0));
+    let mut lab = SchedulerLab::new(SchedulerSettings::default(), Vec::new(), &[("n1", "4")]);
+    lab.placed(1, pod().cpu("2").priority(1), "n1");
+    lab.pod(2, pod().cpu("2"));
     assert_eq!(lab.run(), ["2 -> n1"]);
-    lab.pod(9, pod("4", 100));
+    lab.pod(9, pod().cpu("4").priority(100));
     assert_eq!(lab.run()[0], "1 x", "the last victim waits for the answer");
     lab.scheduler.on_bind_failed(PodUid(2), lab.now_ns);
-    lab.terminating(2, pod("2", 0), None);
+    lab.terminating(2, pod().cpu("2"), None);
     lab.gone(1);
     assert_eq!(lab.standing(9), Some(Standing::Gated));
     lab.answer("1 x", Ok(()));
@@ -76,9 +77,9 @@ fn victim_whose_binding_failed_does_not_strand_the_preemptor() {
 #[test]
 fn status_patch_superseded_by_binding_is_written_when_binding_fails() {
     let mut lab = lab(&[("n1", "4")]);
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     lab.nominated(7, Some("n1"));
-    lab.pod(8, pod("1", 0));
+    lab.pod(8, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
     lab.answer("7 -> n1", Err(CallFailure::Other));
     assert_eq!(lab.calls(), ["8 -> n1"], "the patch of pod 7 waits in line");

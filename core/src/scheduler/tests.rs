@@ -1,154 +1,13 @@
 //! The state machine, one scenario at a time: what comes in, which calls come out, who is where.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::binding::CallId;
 use crate::cycle::probe::NoProbe;
-use crate::cycle::select::TieBreak;
-use crate::input::{ContainerInput, LabelSelectorInput, NodeInput, PodAffinityTermInput, ResourceList};
+use crate::input::{LabelSelectorInput, NodeInput, PodAffinityTermInput};
 use crate::pods::PodState;
-use crate::quantity::Quantity;
-
-/// A scheduler, its clock, and all it ever asked for.
-struct Lab {
-    scheduler: Scheduler,
-    now_ns: u64,
-    calls: Vec<OutgoingCall>,
-}
-
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
-}
-
-fn node(name: &str, cpu: &str) -> NodeInput {
-    NodeInput {
-        name: name.to_owned(),
-        allocatable: resources(&[("cpu", cpu), ("memory", "8Gi"), ("pods", "10")]),
-        ..NodeInput::default()
-    }
-}
-
-fn pod(cpu: &str) -> PodInput {
-    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
-    PodInput { containers: vec![container], ..PodInput::default() }
-}
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 fn priority(priority: i32) -> PodInput {
-    PodInput { priority, ..pod("1") }
-}
-
-impl Lab {
-    fn new(nodes: &[(&str, &str)]) -> Lab {
-        let settings = EngineSettings { tie_break: TieBreak::First, ..EngineSettings::default() };
-        let mut lab = Lab { scheduler: Scheduler::new(settings, 0), now_ns: 0, calls: Vec::new() };
-        for (name, cpu) in nodes {
-            lab.node(&node(name, cpu));
-        }
-        lab
-    }
-
-    fn tick(&mut self) -> u64 {
-        self.now_ns += 1;
-        self.now_ns
-    }
-
-    fn node(&mut self, node: &NodeInput) {
-        let now_ns = self.tick();
-        self.scheduler.on_event(ObjectEvent::node(&Arc::new(node.clone())), now_ns);
-    }
-
-    fn observe(&mut self, uid: u64, spec: PodInput, node: Option<&str>) {
-        let now_ns = self.tick();
-        let class = self.scheduler.compile(&Arc::new(spec));
-        let node = node.map(|name| self.scheduler.node_id(name));
-        self.scheduler.on_event(
-            ObjectEvent::pod(PodUpdate {
-                uid: PodUid(uid),
-                class,
-                node,
-                created_ns: now_ns,
-                ..PodUpdate::default()
-            }),
-            now_ns,
-        );
-    }
-
-    fn pod(&mut self, uid: u64, spec: PodInput) {
-        self.observe(uid, spec, None);
-    }
-
-    fn delete(&mut self, uid: u64) {
-        let now_ns = self.tick();
-        self.scheduler.on_event(ObjectEvent::pod_deleted(PodUid(uid)), now_ns);
-    }
-
-    fn fail_binding(&mut self, uid: u64) {
-        let now_ns = self.tick();
-        self.scheduler.on_bind_failed(PodUid(uid), now_ns);
-    }
-
-    /// Steps until idle; what was asked for, as text: `7 -> n1`, or `7: <condition>`.
-    fn run(&mut self) -> Vec<String> {
-        while self.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle {}
-        assert!(!self.scheduler.has_work());
-        let mut calls = Vec::new();
-        self.scheduler.take_calls(&mut calls);
-        assert_eq!(self.scheduler.call_count(), 0);
-        let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
-        for outgoing in &calls {
-            if outgoing.id != CallId::UNTRACKED {
-                self.scheduler.on_answer(outgoing.id, Ok(()), self.now_ns);
-            }
-        }
-        self.calls.append(&mut calls);
-        texts
-    }
-
-    /// Long enough for every backoff to end.
-    fn later(&mut self) {
-        self.now_ns += 20_000_000_000;
-        self.scheduler.advance(self.now_ns);
-    }
-
-    fn state(&self, uid: u64) -> Option<Standing> {
-        let pods = self.scheduler.world().pods();
-        pods.find(PodUid(uid)).map(|pod| self.scheduler.standing(pod))
-    }
-
-    /// Pods and requested milli-CPU on a node of the list.
-    fn load(&mut self, name: &str) -> Option<(i64, i64)> {
-        let id = self.scheduler.node_id(name);
-        let nodes = self.scheduler.world().nodes();
-        let row = nodes.row_of(id)?;
-        Some((nodes.columns().pod_count[row], nodes.columns().requested_cpu_milli[row]))
-    }
-
-    /// The counts always agree with the states.
-    #[track_caller]
-    fn check_counts(&self) {
-        let counts = self.scheduler.counts();
-        let pods = self.scheduler.world().pods();
-        let count = |standing| pods.ids().filter(|&pod| self.scheduler.standing(pod) == standing).count();
-        let by_state = PodCounts {
-            queued: count(Standing::Queued),
-            backoff: count(Standing::Backoff),
-            gated: count(Standing::Gated),
-            unschedulable: count(Standing::Unschedulable),
-            assumed: count(Standing::Assumed),
-            bound: count(Standing::Bound),
-            foreign: count(Standing::Foreign),
-        };
-        assert_eq!(counts, by_state);
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.check_counts();
-        }
-    }
+    pod().cpu("1").priority(priority)
 }
 
 /// No room, and nobody to make it.
@@ -160,108 +19,108 @@ const TOO_SMALL: &str = "0/1 nodes are available: 1 Insufficient cpu. \
 
 #[test]
 fn confirmed_assumed_pod_counts_once() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    lab.pod(7, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    assert_eq!(lab.state(7), Some(Standing::Assumed));
+    assert_eq!(lab.standing(7), Some(Standing::Assumed));
     assert_eq!(lab.load("n1"), Some((1, 1000)), "an assumed pod counts");
-    lab.observe(7, pod("1"), Some("n1"));
-    assert_eq!(lab.state(7), Some(Standing::Bound));
+    lab.observe(7, pod().cpu("1"), Some("n1"));
+    assert_eq!(lab.standing(7), Some(Standing::Bound));
     assert_eq!(lab.load("n1"), Some((1, 1000)), "and counts once when it is confirmed");
     assert_eq!(lab.run(), [""; 0]);
 }
 
 #[test]
 fn failed_binding_forgets_assumed_pod_and_backs_off() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(7, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(7, pod().cpu("1"));
     lab.run();
     lab.fail_binding(7);
-    assert_eq!(lab.state(7), Some(Standing::Backoff));
+    assert_eq!(lab.standing(7), Some(Standing::Backoff));
     assert_eq!(lab.load("n1"), Some((0, 0)));
     assert_eq!(lab.run(), ["7: the API refused the binding"], "not tried early: the API may be in trouble");
     lab.later();
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.observe(7, pod("1"), Some("n1"));
+    lab.observe(7, pod().cpu("1"), Some("n1"));
     lab.fail_binding(7);
-    assert_eq!(lab.state(7), Some(Standing::Bound), "the watch knew better than the answer");
+    assert_eq!(lab.standing(7), Some(Standing::Bound), "the watch knew better than the answer");
     lab.fail_binding(99);
 }
 
 #[test]
 fn failed_binding_requeues_pods_waiting_for_resources() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("1"));
     lab.pod(2, priority(-1));
     assert_eq!(lab.run(), ["1 -> n1".to_owned(), format!("2: {NO_CPU}")]);
     lab.fail_binding(1);
-    lab.delete(1);
+    lab.gone(1);
     assert_eq!(lab.run(), ["1: the API refused the binding", "2 -> n1"]);
 }
 
 #[test]
 fn pod_deleted_in_active_queue_is_not_attempted() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    lab.pod(1, pod("1"));
-    lab.pod(2, pod("1"));
-    lab.delete(1);
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    lab.pod(1, pod().cpu("1"));
+    lab.pod(2, pod().cpu("1"));
+    lab.gone(1);
     assert_eq!(lab.run(), ["2 -> n1"]);
-    assert_eq!(lab.state(1), None);
-    lab.delete(1);
+    assert_eq!(lab.standing(1), None);
+    lab.gone(1);
 }
 
 #[test]
 fn pod_deleted_while_unschedulable_is_not_requeued() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("2"));
     assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
-    lab.delete(1);
-    lab.node(&node("n1", "4"));
+    lab.gone(1);
+    lab.node(&node("n1").cpu("4"));
     assert_eq!(lab.run(), [""; 0]);
     assert_eq!(lab.scheduler.counts(), PodCounts::default());
 }
 
 #[test]
 fn delete_of_assumed_or_bound_pod_releases_its_resources() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("1"));
     lab.run();
-    lab.delete(1);
+    lab.gone(1);
     assert_eq!(lab.load("n1"), Some((0, 0)));
     lab.fail_binding(1);
     assert_eq!(lab.scheduler.counts(), PodCounts::default(), "the late answer is about nobody");
-    lab.pod(2, pod("1"));
+    lab.pod(2, pod().cpu("1"));
     assert_eq!(lab.run(), ["2 -> n1"]);
-    lab.observe(2, pod("1"), Some("n1"));
-    lab.delete(2);
+    lab.observe(2, pod().cpu("1"), Some("n1"));
+    lab.gone(2);
     assert_eq!(lab.load("n1"), Some((0, 0)));
 }
 
 /// The runtime reports a finished pod as removed.
 #[test]
 fn terminated_pod_requeues_pod_waiting_for_resources() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.observe(1, pod("1"), Some("n1"));
-    lab.pod(2, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.observe(1, pod().cpu("1"), Some("n1"));
+    lab.pod(2, pod().cpu("1"));
     assert_eq!(lab.run(), [format!("2: {NO_CPU}")]);
-    lab.delete(1);
+    lab.gone(1);
     assert_eq!(lab.run(), ["2 -> n1"]);
 }
 
 /// A row is given out again: a place in the queue is not.
 #[test]
 fn new_pod_in_reused_row_does_not_inherit_queue_position() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    let same_time = |lab: &mut Lab| lab.now_ns = 100;
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    let same_time = |lab: &mut SchedulerLab| lab.now_ns = 100;
     same_time(&mut lab);
     lab.pod(1, priority(9));
     same_time(&mut lab);
-    lab.delete(1);
+    lab.gone(1);
     same_time(&mut lab);
     lab.pod(2, priority(5));
     same_time(&mut lab);
     lab.pod(3, priority(1));
-    lab.delete(2);
+    lab.gone(2);
     same_time(&mut lab);
     lab.pod(4, priority(0));
     assert_eq!(lab.run(), ["3 -> n1", "4 -> n1"]);
@@ -269,124 +128,124 @@ fn new_pod_in_reused_row_does_not_inherit_queue_position() {
 
 #[test]
 fn pods_of_readded_node_count_again() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    lab.observe(1, pod("1"), Some("n1"));
-    lab.pod(2, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    lab.observe(1, pod().cpu("1"), Some("n1"));
+    lab.pod(2, pod().cpu("2"));
     lab.run();
     lab.scheduler.on_event(ObjectEvent::node_deleted("n1"), 0);
     assert_eq!(lab.load("n1"), None);
-    lab.pod(3, pod("1"));
+    lab.pod(3, pod().cpu("1"));
     assert_eq!(lab.run(), ["3: no nodes available to schedule pods"]);
-    lab.node(&node("n1", "4"));
+    lab.node(&node("n1").cpu("4"));
     assert_eq!(lab.load("n1"), Some((2, 3000)), "the bound and the assumed one");
     lab.later();
     assert_eq!(lab.run(), ["3 -> n1"]);
     lab.scheduler.on_event(ObjectEvent::node_deleted("n1"), 0);
-    lab.delete(1);
-    lab.observe(2, pod("2"), Some("n1"));
-    lab.node(&node("n1", "4"));
+    lab.gone(1);
+    lab.observe(2, pod().cpu("2"), Some("n1"));
+    lab.node(&node("n1").cpu("4"));
     assert_eq!(lab.load("n1"), Some((2, 3000)), "what happened in between is known");
 }
 
 #[test]
 fn assigned_pod_of_unknown_node_counts_when_node_is_added() {
-    let mut lab = Lab::new(&[]);
-    lab.observe(1, pod("1"), Some("n1"));
+    let mut lab = SchedulerLab::obliging(&[]);
+    lab.observe(1, pod().cpu("1"), Some("n1"));
     assert_eq!(lab.load("n1"), None);
-    lab.node(&node("n1", "1"));
+    lab.node(&node("n1").cpu("1"));
     assert_eq!(lab.load("n1"), Some((1, 1000)));
     lab.scheduler.on_event(ObjectEvent::node_deleted("never-seen"), 0);
 }
 
 #[test]
 fn queued_pod_bound_by_another_scheduler_is_not_attempted() {
-    let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
-    lab.pod(1, pod("1"));
-    lab.observe(1, pod("1"), Some("n2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "4"), ("n2", "4")]);
+    lab.pod(1, pod().cpu("1"));
+    lab.observe(1, pod().cpu("1"), Some("n2"));
     assert_eq!(lab.run(), [""; 0]);
-    assert_eq!(lab.state(1), Some(Standing::Bound));
+    assert_eq!(lab.standing(1), Some(Standing::Bound));
     assert_eq!(lab.load("n2"), Some((1, 1000)));
 }
 
 #[test]
 fn assumed_pod_bound_to_another_node_moves() {
-    let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
-    lab.pod(1, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "4"), ("n2", "4")]);
+    lab.pod(1, pod().cpu("1"));
     assert_eq!(lab.run(), ["1 -> n1"]);
-    lab.observe(1, pod("1"), Some("n2"));
+    lab.observe(1, pod().cpu("1"), Some("n2"));
     assert_eq!((lab.load("n1"), lab.load("n2")), (Some((0, 0)), Some((1, 1000))));
 }
 
 #[test]
 fn unschedulable_pod_bound_by_another_scheduler_is_not_requeued() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("2"));
     lab.run();
-    lab.observe(1, pod("2"), Some("n1"));
-    lab.node(&node("n1", "4"));
+    lab.observe(1, pod().cpu("2"), Some("n1"));
+    lab.node(&node("n1").cpu("4"));
     assert_eq!(lab.run(), [""; 0]);
     assert_eq!(lab.load("n1"), Some((1, 2000)));
 }
 
 #[test]
 fn pod_of_another_scheduler_is_not_scheduled() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    let foreign = PodInput { scheduler_name: "other".to_owned(), ..pod("1") };
-    let ours = PodInput { scheduler_name: "default-scheduler".to_owned(), ..pod("1") };
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    let foreign = pod().cpu("1").scheduler("other");
+    let ours = pod().cpu("1").scheduler("default-scheduler");
     lab.pod(1, foreign.clone());
     lab.pod(2, ours);
     assert_eq!(lab.run(), ["2 -> n1"]);
-    assert_eq!(lab.state(1), Some(Standing::Foreign));
+    assert_eq!(lab.standing(1), Some(Standing::Foreign));
     lab.observe(1, PodInput { labels: [("a".into(), "b".into())].into(), ..foreign.clone() }, None);
-    lab.node(&node("n2", "4"));
+    lab.node(&node("n2").cpu("4"));
     assert_eq!(lab.run(), [""; 0]);
     lab.observe(1, foreign, Some("n1"));
     assert_eq!(lab.load("n1"), Some((2, 2000)), "but it counts where it runs");
-    lab.delete(1);
+    lab.gone(1);
     assert_eq!(lab.load("n1"), Some((1, 1000)));
 }
 
 #[test]
 fn pod_enters_active_queue_when_its_last_scheduling_gate_is_removed() {
-    let mut lab = Lab::new(&[("n1", "4")]);
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
     let gated = |gates: &[&str]| PodInput {
         scheduling_gates: gates.iter().map(|&gate| gate.to_owned()).collect(),
-        ..pod("1")
+        ..pod().cpu("1")
     };
     lab.pod(1, gated(&["a", "b"]));
     assert_eq!(lab.run(), [""; 0]);
     assert_eq!(lab.scheduler.counts().gated, 1);
     assert_eq!(lab.scheduler.waiting_reasons(9), [("waiting for scheduling gates: [a b]".to_owned(), 1)]);
     lab.pod(1, gated(&["b"]));
-    assert_eq!(lab.state(1), Some(Standing::Gated));
+    assert_eq!(lab.standing(1), Some(Standing::Gated));
     lab.pod(1, gated(&[]));
-    assert_eq!(lab.state(1), Some(Standing::Queued));
+    assert_eq!(lab.standing(1), Some(Standing::Queued));
     assert_eq!(lab.run(), ["1 -> n1"]);
 }
 
 #[test]
 fn a_gated_pod_can_be_deleted() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    lab.pod(1, PodInput { scheduling_gates: vec!["a".to_owned()], ..pod("1") });
-    lab.delete(1);
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    lab.pod(1, pod().cpu("1").gated("a"));
+    lab.gone(1);
     assert_eq!(lab.scheduler.counts(), PodCounts::default());
 }
 
 #[test]
 fn node_add_and_update_requeue_unschedulable_pods() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("2"));
     assert_eq!(lab.run(), [format!("1: {TOO_SMALL}")]);
-    lab.node(&node("n2", "1"));
-    assert_eq!(lab.state(1), Some(Standing::Unschedulable), "the new node is too small as well");
-    lab.node(&node("n2", "2"));
-    assert_eq!(lab.state(1), Some(Standing::Backoff), "tried early, because nothing else is ready");
+    lab.node(&node("n2").cpu("1"));
+    assert_eq!(lab.standing(1), Some(Standing::Unschedulable), "the new node is too small as well");
+    lab.node(&node("n2").cpu("2"));
+    assert_eq!(lab.standing(1), Some(Standing::Backoff), "tried early, because nothing else is ready");
     assert_eq!(lab.run(), ["1 -> n2"]);
-    lab.pod(2, pod("3"));
+    lab.pod(2, pod().cpu("3"));
     let too_small = "2: 0/2 nodes are available: 2 Insufficient cpu. \
         preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
     assert_eq!(lab.run(), [too_small]);
-    lab.node(&node("n3", "3"));
+    lab.node(&node("n3").cpu("3"));
     assert_eq!(lab.run(), ["2 -> n3"]);
 }
 
@@ -394,9 +253,9 @@ fn node_add_and_update_requeue_unschedulable_pods() {
 fn node_add_or_topology_change_requeues_pod_kept_out_by_anti_affinity_of_others() {
     let zoned = |name: &str, zone: &str| NodeInput {
         labels: [("zone".to_owned(), zone.to_owned())].into(),
-        ..node(name, "4")
+        ..node(name).cpu("4")
     };
-    let web = || PodInput { labels: [("app".to_owned(), "web".to_owned())].into(), ..pod("1") };
+    let web = || pod().cpu("1").label("app", "web");
     let selector = LabelSelectorInput {
         match_labels: [("app".to_owned(), "web".to_owned())].into(),
         ..LabelSelectorInput::default()
@@ -406,10 +265,10 @@ fn node_add_or_topology_change_requeues_pod_kept_out_by_anti_affinity_of_others(
         topology_key: "zone".to_owned(),
         ..PodAffinityTermInput::default()
     };
-    let mut shy = pod("1");
+    let mut shy = pod().cpu("1");
     shy.pod_anti_affinity.required = vec![term];
     for change in [zoned("n2", "b"), zoned("n3", "c")] {
-        let mut lab = Lab::new(&[]);
+        let mut lab = SchedulerLab::obliging(&[]);
         lab.node(&zoned("n1", "a"));
         lab.node(&zoned("n2", "a"));
         lab.observe(7, shy.clone(), Some("n1"));
@@ -423,82 +282,82 @@ fn node_add_or_topology_change_requeues_pod_kept_out_by_anti_affinity_of_others(
 
 #[test]
 fn binding_requeues_no_pod() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("2"));
     lab.run();
-    lab.pod(2, pod("1"));
+    lab.pod(2, pod().cpu("1"));
     assert_eq!(lab.run(), ["2 -> n1"]);
-    assert_eq!(lab.state(1), Some(Standing::Unschedulable));
-    lab.observe(2, pod("1"), Some("n1"));
-    lab.observe(3, pod("0"), Some("n1"));
-    assert_eq!(lab.state(1), Some(Standing::Unschedulable));
+    assert_eq!(lab.standing(1), Some(Standing::Unschedulable));
+    lab.observe(2, pod().cpu("1"), Some("n1"));
+    lab.observe(3, pod().cpu("0"), Some("n1"));
+    assert_eq!(lab.standing(1), Some(Standing::Unschedulable));
 }
 
 #[test]
 fn assigned_pod_scale_down_requeues_unschedulable_pods() {
-    let mut lab = Lab::new(&[("n1", "2")]);
-    lab.observe(1, pod("2"), Some("n1"));
-    lab.pod(2, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "2")]);
+    lab.observe(1, pod().cpu("2"), Some("n1"));
+    lab.pod(2, pod().cpu("1"));
     assert_eq!(lab.run(), [format!("2: {NO_CPU}")]);
-    lab.observe(1, pod("1"), Some("n1"));
+    lab.observe(1, pod().cpu("1"), Some("n1"));
     assert_eq!(lab.load("n1"), Some((1, 1000)));
     assert_eq!(lab.run(), ["2 -> n1"]);
 }
 
 #[test]
 fn spec_update_requeues_unschedulable_pod() {
-    let mut lab = Lab::new(&[("n1", "1")]);
-    lab.pod(1, pod("2"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
+    lab.pod(1, pod().cpu("2"));
     lab.run();
-    lab.pod(1, pod("1"));
+    lab.pod(1, pod().cpu("1"));
     assert_eq!(lab.run(), ["1 -> n1"]);
-    lab.pod(1, pod("1"));
-    assert_eq!(lab.state(1), Some(Standing::Assumed), "an echo of our own write changes nothing");
+    lab.pod(1, pod().cpu("1"));
+    assert_eq!(lab.standing(1), Some(Standing::Assumed), "an echo of our own write changes nothing");
 }
 
 #[test]
 fn a_condition_is_written_once_per_distinct_message() {
-    let mut lab = Lab::new(&[("n1", "4")]);
-    lab.observe(7, pod("3"), Some("n1"));
+    let mut lab = SchedulerLab::obliging(&[("n1", "4")]);
+    lab.observe(7, pod().cpu("3"), Some("n1"));
     for uid in [8, 9] {
-        lab.observe(uid, pod("0"), Some("n1"));
+        lab.observe(uid, pod().cpu("0"), Some("n1"));
     }
-    lab.pod(1, pod("2"));
-    lab.pod(2, pod("2"));
+    lab.pod(1, pod().cpu("2"));
+    lab.pod(2, pod().cpu("2"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "each pod carries its own");
-    lab.delete(8);
+    lab.gone(8);
     assert_eq!(lab.run(), [""; 0], "tried again, for the same reason");
-    lab.node(&NodeInput { unschedulable: true, ..node("n1", "4") });
+    lab.node(&node("n1").cpu("4").cordoned());
     assert_eq!(lab.run(), [""; 0], "a cordon helps nobody");
-    lab.delete(9);
+    lab.gone(9);
     let cordoned = "0/1 nodes are available: 1 node(s) were unschedulable. \
         preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
     assert_eq!(lab.run(), [format!("1: {cordoned}"), format!("2: {cordoned}")]);
-    lab.node(&node("n1", "4"));
+    lab.node(&node("n1").cpu("4"));
     assert_eq!(lab.run(), [format!("1: {NO_CPU}"), format!("2: {NO_CPU}")], "back to the first message");
     assert_eq!(lab.scheduler.waiting_reasons(9), [(NO_CPU.to_owned(), 2)]);
 }
 
 #[test]
 fn pods_are_attempted_by_priority_then_by_age() {
-    let mut lab = Lab::new(&[("n1", "2")]);
+    let mut lab = SchedulerLab::obliging(&[("n1", "2")]);
     for (uid, level) in [(1, 0), (2, 10), (3, -5), (4, 10)] {
         lab.pod(uid, priority(level));
     }
     let binds: Vec<String> = lab.run().into_iter().filter(|call| call.contains("->")).collect();
     assert_eq!(binds, ["2 -> n1", "4 -> n1"], "room for two");
-    lab.delete(2);
+    lab.gone(2);
     let binds: Vec<String> = lab.run().into_iter().filter(|call| call.contains("->")).collect();
     assert_eq!(binds, ["1 -> n1"], "the waiting ones keep their order");
 }
 
 #[test]
 fn node_add_requeues_pods_of_empty_cluster() {
-    let mut lab = Lab::new(&[]);
-    lab.pod(1, pod("1"));
+    let mut lab = SchedulerLab::obliging(&[]);
+    lab.pod(1, pod().cpu("1"));
     assert_eq!(lab.run(), ["1: no nodes available to schedule pods"]);
     assert!(lab.scheduler.is_settled(), "trying again and again changes nothing");
-    lab.node(&node("n1", "1"));
+    lab.node(&node("n1").cpu("1"));
     assert!(!lab.scheduler.is_settled());
     lab.later();
     assert_eq!(lab.run(), ["1 -> n1"]);
@@ -508,7 +367,7 @@ fn node_add_requeues_pods_of_empty_cluster() {
 #[test]
 fn random_events_keep_counts_and_columns_consistent() {
     crate::fake::for_each_seed("random_events_keep_counts_and_columns_consistent", 1000, |rng| {
-        let mut lab = Lab::new(&[]);
+        let mut lab = SchedulerLab::obliging(&[]);
         let mut assumed: Vec<u64> = Vec::new();
         for _ in 0..150 {
             let uid = rng.range(0..=25) as u64;
@@ -516,11 +375,11 @@ fn random_events_keep_counts_and_columns_consistent() {
             let (cpu, node_cpu) = (*rng.pick(&["500m", "1", "2"]), *rng.pick(&["1", "2", "4"]));
             match rng.range(0..=10) {
                 10 => lab.later(),
-                0 | 1 => lab.node(&node(&name, node_cpu)),
+                0 | 1 => lab.node(&node(&name).cpu(node_cpu)),
                 2 => lab.scheduler.on_event(ObjectEvent::node_deleted(&name), 0),
                 3 | 4 => lab.pod(uid, priority_of(rng, cpu)),
-                5 => lab.observe(uid, pod(cpu), Some(&name)),
-                6 => lab.delete(uid),
+                5 => lab.observe(uid, pod().cpu(cpu), Some(&name)),
+                6 => lab.gone(uid),
                 7 if !assumed.is_empty() => {
                     let uid = *rng.pick(&assumed);
                     lab.fail_binding(uid);
@@ -542,11 +401,11 @@ fn random_events_keep_counts_and_columns_consistent() {
 }
 
 fn priority_of(rng: &mut crate::fake::Rng, cpu: &str) -> PodInput {
-    PodInput { priority: *rng.pick(&[0, 0, 5]), ..pod(cpu) }
+    PodInput { priority: *rng.pick(&[0, 0, 5]), ..pod().cpu(cpu) }
 }
 
 /// Every node of the list carries exactly the pods that say they are on it.
-fn check_loads(lab: &mut Lab) {
+fn check_loads(lab: &mut SchedulerLab) {
     for index in 0..=4 {
         let name = format!("n{index}");
         let id = lab.scheduler.node_id(&name);
@@ -567,18 +426,14 @@ fn check_loads(lab: &mut Lab) {
 mod volumes {
     use super::*;
     use crate::binding::CallFailure;
+    use crate::input::VolumeSourceInput;
     use crate::input::storage::{
         BindingMode, ClaimInput, ClaimRefInput, PersistentVolumeInput, StorageClassInput, StorageInput,
     };
-    use crate::input::{VolumeInput, VolumeSourceInput};
 
     fn claiming(name: &str) -> PodInput {
         let source = VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false };
-        PodInput {
-            namespace: "ns".to_owned(),
-            volumes: vec![VolumeInput { name: "v".to_owned(), source }],
-            ..pod("1")
-        }
+        pod().cpu("1").namespaced("ns").mounts("v", source)
     }
 
     fn claim(name: &str, class: &str) -> ClaimInput {
@@ -600,8 +455,8 @@ mod volumes {
         }
     }
 
-    fn lab(claims: &[&str]) -> Lab {
-        let mut lab = Lab::new(&[("n1", "4"), ("n2", "4")]);
+    fn lab(claims: &[&str]) -> SchedulerLab {
+        let mut lab = SchedulerLab::obliging(&[("n1", "4"), ("n2", "4")]);
         for (name, provisioner) in [("local", "kubernetes.io/no-provisioner"), ("csi", "csi.example.com")] {
             lab.storage(StorageInput::StorageClass(StorageClassInput {
                 name: name.to_owned(),
@@ -617,7 +472,7 @@ mod volumes {
         lab
     }
 
-    impl Lab {
+    impl SchedulerLab {
         /// Steps and answers until nothing is asked for any more; bindings are answered like this.
         fn run_to_end(&mut self, bind: Result<(), CallFailure>) -> Vec<String> {
             let mut texts = Vec::new();
@@ -638,8 +493,7 @@ mod volumes {
         }
 
         fn storage(&mut self, object: StorageInput) {
-            let now_ns = self.tick();
-            self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&object)), now_ns);
+            self.event(ObjectEvent::Added(ObjectInput::Storage(&object)));
         }
     }
 
@@ -676,7 +530,7 @@ mod volumes {
         complete.is_bind_completed = true;
         lab.storage(StorageInput::PersistentVolumeClaim(complete));
         lab.observe(1, claiming("a"), Some("n1"));
-        lab.delete(1);
+        lab.gone(1);
         lab.pod(2, claiming("b"));
         assert_eq!(lab.run(), [format!("2: {NOTHING}")]);
         lab.pod(3, claiming("a"));
@@ -690,7 +544,7 @@ mod volumes {
         lab.pod(1, claiming("c"));
         assert_eq!(lab.run_to_end(Ok(())), ["1 ~ n1", "1 volumes c on n1", "1 -> n1"]);
         // The first node is filled up, but another user of the claim must go there as well.
-        lab.observe(7, pod("3"), Some("n1"));
+        lab.observe(7, pod().cpu("3"), Some("n1"));
         lab.pod(2, claiming("c"));
         let calls = lab.run();
         assert!(calls[0].contains("2 node(s)") || calls[0].contains("1 Insufficient cpu"), "{calls:?}");

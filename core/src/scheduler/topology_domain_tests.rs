@@ -1,9 +1,10 @@
 //! Nodes that leave a topology domain while their pods remain: pods that those kept out are tried again.
 
-use super::lab::{Lab, SECOND_NS, pod};
 use super::*;
 use crate::input::{LabelSelectorInput, NodeInput, PodAffinityTermInput, SpreadConstraintInput};
 use crate::known_gaps::KnownGaps;
+use crate::testkit::lab::SECOND_NS;
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, label_pairs, node, pod};
 
 /// What happens to node n2.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ fn term(topology_key: &str) -> PodAffinityTermInput {
 }
 
 fn web() -> PodInput {
-    PodInput { labels: [("app".to_owned(), "web".to_owned())].into(), ..pod("1", 0) }
+    pod().cpu("1").label("app", "web")
 }
 
 /// Wants to be with its own app.
@@ -56,33 +57,25 @@ fn spreading() -> PodInput {
     PodInput { spread_constraints: vec![constraint], node_selector, ..web() }
 }
 
-fn node(name: &str, labels: &[(&str, &str)], is_cordoned: bool) -> NodeInput {
-    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let mut node = NodeInput { labels, unschedulable: is_cordoned, ..super::lab::node(name, "4") };
-    node.labels.insert("host".to_owned(), name.to_owned());
-    node
+/// A node with these labels that is a domain of its own as well.
+fn hosted(name: &str, labels: &[(&str, &str)]) -> NodeInput {
+    NodeInput { labels: label_pairs(labels), ..node(name) }.label("host", name)
 }
 
 /// Node n1 is open, n2 cordoned; `there` is a pod on one of them. Whether pod 7, which fits nowhere at first,
 /// is placed after the change.
 fn is_woken(gaps: KnownGaps, (there, on): (PodInput, &str), waiting: PodInput, change: Change) -> bool {
     let settings = SchedulerSettings { known_gaps: gaps, ..SchedulerSettings::default() };
-    let mut lab = Lab::new(settings, Vec::new(), &[]);
+    let mut lab = SchedulerLab::new(settings, Vec::new(), &[]);
     let zone = if matches!(change, Change::LosesDisk) { "a" } else { "b" };
-    lab.scheduler
-        .on_event(ObjectEvent::node(&Arc::new(node("n1", &[("zone", "a"), ("disk", "ssd")], false))), 0);
-    lab.scheduler
-        .on_event(ObjectEvent::node(&Arc::new(node("n2", &[("zone", zone), ("disk", "ssd")], true))), 0);
+    lab.node(&hosted("n1", &[("zone", "a"), ("disk", "ssd")]));
+    lab.node(&hosted("n2", &[("zone", zone), ("disk", "ssd")]).cordoned());
     lab.placed(1, there, on);
     lab.pod(7, waiting);
     assert!(lab.run()[0].starts_with("7: 0/2 nodes are available"));
     match change {
-        Change::LosesZone => {
-            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", &[("disk", "ssd")], true))), 0)
-        }
-        Change::LosesDisk => {
-            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n2", &[("zone", "a")], true))), 0)
-        }
+        Change::LosesZone => lab.node(&hosted("n2", &[("disk", "ssd")]).cordoned()),
+        Change::LosesDisk => lab.node(&hosted("n2", &[("zone", "a")]).cordoned()),
         Change::Deleted => lab.scheduler.on_event(ObjectEvent::node_deleted("n2"), 0),
     }
     lab.pass(2 * SECOND_NS);
@@ -110,11 +103,11 @@ fn node_leaving_its_topology_domain_requeues_pods_kept_out_by_anti_affinity() {
 /// Pod 1 is on node n1 in namespace `shop`; whether pod 7 is placed once the namespace has the label team=web.
 fn is_placed_after_label(gaps: KnownGaps, there: PodInput, waiting: PodInput, before: &str) -> bool {
     let settings = SchedulerSettings { known_gaps: gaps, ..SchedulerSettings::default() };
-    let mut lab = Lab::new(settings, Vec::new(), &[]);
+    let mut lab = SchedulerLab::new(settings, Vec::new(), &[]);
     let labels = |team: &str| [("team".to_owned(), team.to_owned())].into();
     lab.scheduler
         .on_event(ObjectEvent::Modified(ObjectInput::Namespace { name: "shop", labels: &labels(before) }), 0);
-    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("n1", &[("zone", "a")], false))), 0);
+    lab.node(&hosted("n1", &[("zone", "a")]));
     lab.placed(1, there, "n1");
     lab.pod(7, waiting);
     assert!(lab.run()[0].starts_with("7: 0/1 nodes are available"));
@@ -139,9 +132,9 @@ fn namespace_label_change_requeues_pods_with_namespace_selector() {
         ..term("zone")
     };
     let in_shop = |pod: PodInput| PodInput { namespace: "shop".to_owned(), ..pod };
-    let mut joins = pod("1", 0);
+    let mut joins = pod().cpu("1");
     joins.pod_affinity.required = vec![by_team("web")];
-    let mut avoids = pod("1", 0);
+    let mut avoids = pod().cpu("1");
     avoids.pod_anti_affinity.required = vec![by_team("db")];
     let cases = [
         ("affinity selects the namespace now", in_shop(web()), joins, "db"),
@@ -158,12 +151,12 @@ fn namespace_label_change_requeues_pods_with_namespace_selector() {
 /// Both nodes are in one zone, and the pod that is in the way is on the one that is deleted.
 #[test]
 fn node_delete_requeues_pods_kept_out_by_anti_affinity() {
-    let mut shy = pod("1", 0);
+    let mut shy = pod().cpu("1");
     shy.pod_anti_affinity.required = vec![term("zone")];
     for (name, there, waiting) in [("its own", web(), avoiding()), ("an existing pod's", shy, web())] {
-        let mut lab = Lab::new(SchedulerSettings::default(), Vec::new(), &[]);
+        let mut lab = SchedulerLab::new(SchedulerSettings::default(), Vec::new(), &[]);
         for node_name in ["n1", "n2"] {
-            lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node(node_name, &[("zone", "a")], false))), 0);
+            lab.node(&hosted(node_name, &[("zone", "a")]));
         }
         lab.placed(1, there, "n2");
         lab.pod(7, waiting);

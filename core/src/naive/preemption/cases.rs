@@ -1,10 +1,10 @@
 //! Cases of DefaultPreemption: a cluster, a pod that fits nowhere, and who would have to go.
 
-use super::super::cases::{PodParts, hard, labels, node, pod, selector, term, worker};
 use super::super::schedule::{NaiveProfile, Pick, schedule_pod};
 use super::super::{NaiveCluster, NaivePod};
 use super::{NaivePreemption, NaivePreemptionArgs, preempt};
 use crate::input::{DisruptionBudgetInput, NodeInput, PodInput, PreemptionPolicy};
+use crate::testkit::{NodeParts, PodParts, hard, labels, large_node, pod, selector, term};
 
 /// Candidates as (node, victims, violations).
 pub type Candidates = &'static [(&'static str, &'static [&'static str], usize)];
@@ -78,7 +78,7 @@ fn nodes(names: &[&str]) -> Vec<NodeInput> {
     names
         .iter()
         .enumerate()
-        .map(|(at, name)| node(name, &format!("node={name} zone=z{}", at % 2 + 1)))
+        .map(|(at, name)| large_node(name).labels(&format!("node={name} zone=z{}", at % 2 + 1)))
         .collect()
 }
 
@@ -197,27 +197,27 @@ impl PreemptionCase {
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
 fn victim_cases() -> Vec<PreemptionCase> {
-    let app = |text: &str, cpu, priority| PodInput { labels: labels(text), ..worker(cpu, priority) };
+    let app = |text: &str, cpu, priority| pod().cpu(cpu).priority(priority).labels(text);
     #[rustfmt::skip]
     let cases = vec![
-        case("room for all: nothing to do", &["a"], worker("4", 10), &[("p", "a", worker("4", 0))]),
-        case("one has to go", &["a"], worker("8", 10), &[("p", "a", worker("4", 0))]).finds(&[("a", &["p"], 0)], &["a"]),
-        case("pods of the same priority stay", &["a"], worker("8", 10), &[("p", "a", worker("4", 10))]).fails(&[("a", NO_VICTIMS)]),
-        case("pods of higher priority stay", &["a", "b"], worker("8", 10), &[("p", "a", worker("4", 11)), ("q", "b", worker("4", 12))]).fails(&[("a", NO_VICTIMS), ("b", NO_VICTIMS)]),
-        case("too large for any node: not even tried", &["a"], worker("11", 10), &[("p", "a", worker("4", 0))]),
-        case("not enough, even without them", &["a"], worker("8", 10), &[("p", "a", worker("4", 0)), ("q", "a", worker("4", 20))]).fails(&[("a", "Insufficient cpu")]),
-        case("nobody to go here, not enough there", &["a", "b"], worker("8", 10), &[("p", "a", worker("4", 20)), ("q", "b", worker("4", 20)), ("r", "b", worker("1", 0))]).fails(&[("a", NO_VICTIMS), ("b", "Insufficient cpu")]),
-        case("a small pod of lower priority stays", &["a"], worker("5", 10), &[("small", "a", worker("1", 0)), ("large", "a", worker("7", 5))]).finds(&[("a", &["large"], 0)], &["a"]),
-        case("the more important come back first", &["a"], worker("5", 10), &[("low", "a", worker("5", 0)), ("mid", "a", worker("5", 5))]).finds(&[("a", &["low"], 0)], &["a"]),
-        case("as many come back as fit", &["a"], worker("5", 10), &[("p1", "a", worker("2", 1)), ("p2", "a", worker("3", 2)), ("p3", "a", worker("1", 3)), ("p4", "a", worker("4", 0))]).finds(&[("a", &["p1", "p4"], 0)], &["a"]),
-        case("of equal priority, the older come back first", &["a"], worker("5", 10), &[("old", "a", worker("5", 0)), ("young", "a", worker("5", 0))]).finds(&[("a", &["young"], 0)], &["a"]),
-        case("a pod that has not started is the youngest", &["a"], worker("5", 10), &[("pending", "a", worker("5", 0)), ("started", "a", worker("5", 0))]).unstarted("pending").finds(&[("a", &["pending"], 0)], &["a"]),
-        case("victims are named in order of importance", &["a"], worker("10", 10), &[("p1", "a", worker("2", 1)), ("p2", "a", worker("2", 3)), ("p3", "a", worker("2", 1))]).finds(&[("a", &["p2", "p1", "p3"], 0)], &["a"]),
-        case("a pod that it must be away from goes, another stays", &["a"], PodInput { priority: 10, ..pod("").away(term("node", "app=db")) }, &[("db", "a", app("app=db", "1", 0)), ("web", "a", app("app=web", "1", 0))]).finds(&[("a", &["db"], 0)], &["a"]),
-        case("a pod that wants to be away from it goes", &["a"], PodInput { priority: 10, ..pod("app=web") }, &[("shy", "a", worker("1", 0).away(term("node", "app=web")))]).finds(&[("a", &["shy"], 0)], &["a"]),
-        case("pods of the zone but not of the node cannot be helped", &["a", "b", "c"], PodInput { priority: 10, ..pod("").away(term("zone", "app=db")) }, &[("p", "a", app("app=db", "1", 0)), ("q", "b", app("app=db", "1", 0))])
+        case("room for all: nothing to do", &["a"], pod().cpu("4").priority(10), &[("p", "a", pod().cpu("4"))]),
+        case("one has to go", &["a"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4"))]).finds(&[("a", &["p"], 0)], &["a"]),
+        case("pods of the same priority stay", &["a"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4").priority(10))]).fails(&[("a", NO_VICTIMS)]),
+        case("pods of higher priority stay", &["a", "b"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4").priority(11)), ("q", "b", pod().cpu("4").priority(12))]).fails(&[("a", NO_VICTIMS), ("b", NO_VICTIMS)]),
+        case("too large for any node: not even tried", &["a"], pod().cpu("11").priority(10), &[("p", "a", pod().cpu("4"))]),
+        case("not enough, even without them", &["a"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4")), ("q", "a", pod().cpu("4").priority(20))]).fails(&[("a", "Insufficient cpu")]),
+        case("nobody to go here, not enough there", &["a", "b"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4").priority(20)), ("q", "b", pod().cpu("4").priority(20)), ("r", "b", pod().cpu("1"))]).fails(&[("a", NO_VICTIMS), ("b", "Insufficient cpu")]),
+        case("a small pod of lower priority stays", &["a"], pod().cpu("5").priority(10), &[("small", "a", pod().cpu("1")), ("large", "a", pod().cpu("7").priority(5))]).finds(&[("a", &["large"], 0)], &["a"]),
+        case("the more important come back first", &["a"], pod().cpu("5").priority(10), &[("low", "a", pod().cpu("5")), ("mid", "a", pod().cpu("5").priority(5))]).finds(&[("a", &["low"], 0)], &["a"]),
+        case("as many come back as fit", &["a"], pod().cpu("5").priority(10), &[("p1", "a", pod().cpu("2").priority(1)), ("p2", "a", pod().cpu("3").priority(2)), ("p3", "a", pod().cpu("1").priority(3)), ("p4", "a", pod().cpu("4"))]).finds(&[("a", &["p1", "p4"], 0)], &["a"]),
+        case("of equal priority, the older come back first", &["a"], pod().cpu("5").priority(10), &[("old", "a", pod().cpu("5")), ("young", "a", pod().cpu("5"))]).finds(&[("a", &["young"], 0)], &["a"]),
+        case("a pod that has not started is the youngest", &["a"], pod().cpu("5").priority(10), &[("pending", "a", pod().cpu("5")), ("started", "a", pod().cpu("5"))]).unstarted("pending").finds(&[("a", &["pending"], 0)], &["a"]),
+        case("victims are named in order of importance", &["a"], pod().cpu("10").priority(10), &[("p1", "a", pod().cpu("2").priority(1)), ("p2", "a", pod().cpu("2").priority(3)), ("p3", "a", pod().cpu("2").priority(1))]).finds(&[("a", &["p2", "p1", "p3"], 0)], &["a"]),
+        case("a pod that it must be away from goes, another stays", &["a"], PodInput { priority: 10, ..pod().away(term("node", "app=db")) }, &[("db", "a", app("app=db", "1", 0)), ("web", "a", app("app=web", "1", 0))]).finds(&[("a", &["db"], 0)], &["a"]),
+        case("a pod that wants to be away from it goes", &["a"], pod().labels("app=web").priority(10), &[("shy", "a", pod().cpu("1").away(term("node", "app=web")))]).finds(&[("a", &["shy"], 0)], &["a"]),
+        case("pods of the zone but not of the node cannot be helped", &["a", "b", "c"], PodInput { priority: 10, ..pod().away(term("zone", "app=db")) }, &[("p", "a", app("app=db", "1", 0)), ("q", "b", app("app=db", "1", 0))])
             .fails(&[("c", NO_VICTIMS)]).finds(&[("a", &["p"], 0), ("b", &["q"], 0)], &["b"]),
-        case("affinity to a victim is lost with it", &["a"], PodInput { priority: 10, ..worker("8", 10).near(term("node", "app=db")) }, &[("db", "a", app("app=db", "4", 0))]).fails(&[("a", "node(s) didn't match pod affinity rules")]),
+        case("affinity to a victim is lost with it", &["a"], PodInput { priority: 10, ..pod().cpu("8").priority(10).near(term("node", "app=db")) }, &[("db", "a", app("app=db", "4", 0))]).fails(&[("a", "node(s) didn't match pod affinity rules")]),
         // b is full of pods that stay; a has one more than b, so that one has to go.
         case("too many in the domain: one goes", &["a", "b"], PodInput { priority: 10, ..app("app=web", "1", 10).spread(hard(1, "node", "app=web")) }, &[("p", "a", app("app=web", "1", 0)), ("q", "a", app("app=web", "1", 0)), ("r", "b", app("app=web", "10", 20))])
             .fails(&[("b", NO_VICTIMS)]).finds(&[("a", &["q"], 0)], &["a"]),
@@ -230,13 +230,14 @@ fn victim_cases() -> Vec<PreemptionCase> {
 }
 
 fn budget_cases() -> Vec<PreemptionCase> {
-    let app = |cpu, priority| PodInput { labels: labels("app=db"), ..worker(cpu, priority) };
+    let app = |cpu, priority| pod().cpu(cpu).priority(priority).labels("app=db");
     let two = |name| {
-        let web = PodInput { labels: labels("app=web"), ..worker("5", 1) };
-        case(name, &["a"], worker("5", 10), &[("db", "a", app("5", 0)), ("web", "a", web)])
+        let web = pod().cpu("5").priority(1).labels("app=web");
+        case(name, &["a"], pod().cpu("5").priority(10), &[("db", "a", app("5", 0)), ("web", "a", web)])
     };
-    let same =
-        |name| case(name, &["a"], worker("10", 10), &[("p", "a", app("5", 0)), ("q", "a", app("5", 0))]);
+    let same = |name| {
+        case(name, &["a"], pod().cpu("10").priority(10), &[("p", "a", app("5", 0)), ("q", "a", app("5", 0))])
+    };
     let gone = |name: &str, budget: DisruptionBudgetInput| DisruptionBudgetInput {
         disrupted_pods: [name.to_owned()].into(),
         ..budget
@@ -250,19 +251,19 @@ fn budget_cases() -> Vec<PreemptionCase> {
         two("a budget with an empty selector protects nobody").protecting(budget("", 0)).finds(&[("a", &["db"], 0)], &["a"]),
         two("a budget without a selector protects nobody").protecting(budget("-", 0)).finds(&[("a", &["db"], 0)], &["a"]),
         two("a budget that cannot be read protects nobody").protecting(budget("bad*key", 0)).finds(&[("a", &["db"], 0)], &["a"]),
-        case("a pod without labels is never protected", &["a"], worker("8", 10), &[("p", "a", worker("4", 0))]).protecting(budget("!app", 0)).finds(&[("a", &["p"], 0)], &["a"]),
+        case("a pod without labels is never protected", &["a"], pod().cpu("8").priority(10), &[("p", "a", pod().cpu("4"))]).protecting(budget("!app", 0)).finds(&[("a", &["p"], 0)], &["a"]),
         same("two of one budget that allows none").protecting(budget("app=db", 0)).finds(&[("a", &["p", "q"], 2)], &["a"]),
         same("two of one budget that allows one").protecting(budget("app=db", 1)).finds(&[("a", &["p", "q"], 1)], &["a"]),
         same("one of them is being evicted already").protecting(gone("q", budget("app=db", 1))).finds(&[("a", &["p", "q"], 0)], &["a"]),
         same("another one is being evicted already").protecting(gone("r", budget("app=db", 1))).finds(&[("a", &["p", "q"], 1)], &["a"]),
         same("both budgets must allow it").protecting(budget("app=db", 2)).protecting(budget("app", 0)).finds(&[("a", &["p", "q"], 2)], &["a"]),
-        case("fewer violations beat a lower priority", &["a", "b"], worker("8", 10), &[("p", "a", app("4", 0)), ("q", "b", worker("4", 5))]).protecting(budget("app=db", 0)).finds(&[("a", &["p"], 1), ("b", &["q"], 0)], &["b"]),
+        case("fewer violations beat a lower priority", &["a", "b"], pod().cpu("8").priority(10), &[("p", "a", app("4", 0)), ("q", "b", pod().cpu("4").priority(5))]).protecting(budget("app=db", 0)).finds(&[("a", &["p"], 1), ("b", &["q"], 0)], &["b"]),
     ];
     cases
 }
 
 fn choice_cases() -> Vec<PreemptionCase> {
-    let w = worker;
+    let w = |cpu: &str, priority| pod().cpu(cpu).priority(priority);
     #[rustfmt::skip]
     let cases = vec![
         case("equal in all but age: the younger goes", &["a", "b"], w("8", 10), &[("p", "a", w("4", 0)), ("q", "b", w("4", 0))]).finds(&[("a", &["p"], 0), ("b", &["q"], 0)], &["b"]),
@@ -283,7 +284,7 @@ fn choice_cases() -> Vec<PreemptionCase> {
 }
 
 fn nomination_cases() -> Vec<PreemptionCase> {
-    let w = worker;
+    let w = |cpu: &str, priority| pod().cpu(cpu).priority(priority);
     let never = PodInput { preemption: PreemptionPolicy::Never, ..w("8", 10) };
     let one = |name| case(name, &["a"], w("8", 10), &[("p", "a", w("4", 0))]);
     const LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";

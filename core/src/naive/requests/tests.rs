@@ -1,6 +1,6 @@
-use super::super::testing::{container, pod, resources, sidecar};
 use super::*;
 use crate::input::{ContainerStatusInput, PodResourceStatus};
+use crate::testkit::{PodParts, container, pod, resources, sidecar};
 
 type List = &'static [(&'static str, &'static str)];
 
@@ -133,7 +133,7 @@ fn pod_level_request_cases() {
             pod_requests: case.pod_level.map(resources),
             init_containers: vec![container(case.init)],
             overhead: resources(&[("cpu", "10m")]),
-            ..pod(case.main)
+            ..pod().requests(case.main)
         };
         let with_overhead = |list| {
             let mut requests = resources(list);
@@ -237,7 +237,7 @@ fn resized_pod_level_cases() {
         let pod = PodInput {
             pod_requests: Some(resources(&[("cpu", "2")])),
             resource_status: case.status,
-            ..pod(&[("cpu", "1")])
+            ..pod().requests(&[("cpu", "1")])
         };
         let got = pod_requests(&pod, &placed_options());
         assert_eq!(got, resources(case.requests), "case: {}", case.name);
@@ -256,21 +256,23 @@ fn occupied_cases() {
         nonzero_memory_bytes: i64,
     }
     let mib = 1024 * 1024;
-    let with_pod_level =
-        |pod_level: List, main: List| PodInput { pod_requests: Some(resources(pod_level)), ..pod(main) };
+    let with_pod_level = |pod_level: List, main: List| PodInput {
+        pod_requests: Some(resources(pod_level)),
+        ..pod().requests(main)
+    };
     #[rustfmt::skip]
     let cases = [
-        Case { name: "nothing requested", pod: pod(&[]), cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 100, nonzero_memory_bytes: 200 * mib },
-        Case { name: "requested zero stays zero", pod: pod(&[("cpu", "0"), ("memory", "0")]), cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 0, nonzero_memory_bytes: 0 },
-        Case { name: "one of two requested", pod: pod(&[("cpu", "1")]), cpu_milli: 1000, memory_bytes: 0, nonzero_cpu_milli: 1000, nonzero_memory_bytes: 200 * mib },
+        Case { name: "nothing requested", pod: pod().requests(&[]), cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 100, nonzero_memory_bytes: 200 * mib },
+        Case { name: "requested zero stays zero", pod: pod().requests(&[("cpu", "0"), ("memory", "0")]), cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 0, nonzero_memory_bytes: 0 },
+        Case { name: "one of two requested", pod: pod().requests(&[("cpu", "1")]), cpu_milli: 1000, memory_bytes: 0, nonzero_cpu_milli: 1000, nonzero_memory_bytes: 200 * mib },
         Case { name: "every container gets its own default", pod: PodInput { containers: vec![container(&[]), container(&[("cpu", "1")])], ..Default::default() }, cpu_milli: 1000, memory_bytes: 0, nonzero_cpu_milli: 1100, nonzero_memory_bytes: 400 * mib },
-        Case { name: "sidecars and init containers too", pod: PodInput { init_containers: vec![sidecar(&[]), container(&[])], ..pod(&[]) }, cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 200, nonzero_memory_bytes: 400 * mib },
+        Case { name: "sidecars and init containers too", pod: PodInput { init_containers: vec![sidecar(&[]), container(&[])], ..pod().requests(&[]) }, cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 200, nonzero_memory_bytes: 400 * mib },
         Case { name: "no containers", pod: PodInput::default(), cpu_milli: 0, memory_bytes: 0, nonzero_cpu_milli: 0, nonzero_memory_bytes: 0 },
-        Case { name: "overhead comes on top of the default", pod: PodInput { overhead: resources(&[("cpu", "10m")]), ..pod(&[]) }, cpu_milli: 10, memory_bytes: 0, nonzero_cpu_milli: 110, nonzero_memory_bytes: 200 * mib },
+        Case { name: "overhead comes on top of the default", pod: PodInput { overhead: resources(&[("cpu", "10m")]), ..pod().requests(&[]) }, cpu_milli: 10, memory_bytes: 0, nonzero_cpu_milli: 110, nonzero_memory_bytes: 200 * mib },
         Case { name: "pod level names both", pod: with_pod_level(&[("cpu", "2"), ("memory", "1Mi")], &[]), cpu_milli: 2000, memory_bytes: mib, nonzero_cpu_milli: 2000, nonzero_memory_bytes: mib },
         Case { name: "pod level names one, nobody the other", pod: with_pod_level(&[("cpu", "2")], &[]), cpu_milli: 2000, memory_bytes: 0, nonzero_cpu_milli: 2000, nonzero_memory_bytes: 200 * mib },
         Case { name: "pod level names one, a container the other", pod: PodInput { containers: vec![container(&[("memory", "1Mi")]), container(&[])], ..with_pod_level(&[("cpu", "2")], &[]) }, cpu_milli: 2000, memory_bytes: mib, nonzero_cpu_milli: 2000, nonzero_memory_bytes: mib },
-        Case { name: "fractions are rounded up", pod: pod(&[("cpu", "100u"), ("memory", "1500m")]), cpu_milli: 1, memory_bytes: 2, nonzero_cpu_milli: 1, nonzero_memory_bytes: 2 },
+        Case { name: "fractions are rounded up", pod: pod().requests(&[("cpu", "100u"), ("memory", "1500m")]), cpu_milli: 1, memory_bytes: 2, nonzero_cpu_milli: 1, nonzero_memory_bytes: 2 },
         Case { name: "and only after adding up", pod: PodInput { containers: vec![container(&[("cpu", "500u"), ("memory", "0")]), container(&[("cpu", "500u"), ("memory", "0")])], ..Default::default() }, cpu_milli: 1, memory_bytes: 0, nonzero_cpu_milli: 1, nonzero_memory_bytes: 0 },
     ];
     for case in cases {
@@ -311,7 +313,7 @@ fn a_list_in_scheduling_units_drops_unknown_names() {
 
 #[test]
 fn fit_and_balanced_scores_default_requests_differently() {
-    let pod = PodInput { pod_requests: Some(resources(&[("cpu", "2")])), ..pod(&[]) };
+    let pod = PodInput { pod_requests: Some(resources(&[("cpu", "2")])), ..pod().requests(&[]) };
     assert_eq!(fit_score_request(&pod, "cpu"), DEFAULT_CPU_MILLI);
     assert_eq!(fit_score_request(&pod, "memory"), DEFAULT_MEMORY_BYTES);
     assert_eq!(fit_score_request(&pod, "example.com/gpu"), 0);

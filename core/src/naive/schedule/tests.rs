@@ -1,10 +1,12 @@
-use super::super::testing::{empty, field_term, node, pod, requirement, strings, taint};
 use super::*;
 use crate::input::{NodeAffinityInput, NodeInput, PodInput};
+use crate::testkit::{NodeParts, PodParts, bare_node, empty, field_term, pod, requirement, strings, taint};
 
 /// `n00`, `n01` and so on, with room for ten pods of a core.
 fn cluster(node_count: usize) -> NaiveCluster {
-    NaiveCluster::new((0..node_count).map(|i| node(&format!("n{i:02}"), &[("cpu", "10"), ("pods", "10")])))
+    NaiveCluster::new(
+        (0..node_count).map(|i| bare_node(&format!("n{i:02}")).has(&[("cpu", "10"), ("pods", "10")])),
+    )
 }
 
 fn first(cluster: &NaiveCluster, pod: &PodInput, start: usize) -> NaiveDecision {
@@ -19,7 +21,7 @@ fn named(names: &[&str]) -> PodInput {
     let terms = names.iter().map(|name| field_term(&[requirement("metadata.name", "In", &[name])]));
     PodInput {
         node_affinity: Some(NodeAffinityInput { required: Some(terms.collect()), ..Default::default() }),
-        ..pod(&[("cpu", "1")])
+        ..pod().requests(&[("cpu", "1")])
     }
 }
 
@@ -57,7 +59,7 @@ fn feasible_nodes_to_find_cases() {
 #[test]
 fn nodes_are_evaluated_in_rotation_from_start_index() {
     let cluster = cluster(3);
-    let decision = first(&cluster, &pod(&[("cpu", "1")]), 2);
+    let decision = first(&cluster, &pod().requests(&[("cpu", "1")]), 2);
     assert_eq!(decision.feasible, ["n02", "n00", "n01"]);
     assert_eq!(decision.next_start, 2);
     assert_eq!(decision.chosen.as_deref(), Some("n02"));
@@ -67,9 +69,12 @@ fn nodes_are_evaluated_in_rotation_from_start_index() {
 fn search_ends_at_num_feasible_nodes_to_find() {
     let mut cluster = cluster(0);
     for i in 0..150 {
-        cluster.add_node(NodeInput { unschedulable: i < 10, ..node(&format!("n{i:03}"), &[("pods", "1")]) });
+        cluster.add_node(NodeInput {
+            unschedulable: i < 10,
+            ..bare_node(&format!("n{i:03}")).has(&[("pods", "1")])
+        });
     }
-    let pod = pod(&[]);
+    let pod = pod().requests(&[]);
     let decision = first(&cluster, &pod, 0);
     assert_eq!(decision.feasible.len(), 100);
     assert_eq!(decision.rejected.len(), 10);
@@ -90,17 +95,17 @@ fn messages_count_reasons_and_sort_them_as_text() {
         cluster.nodes[i].input.taints = vec![taint("a", "", "NoSchedule")];
     }
     assert_eq!(
-        message(&cluster, &pod(&[("cpu", "20"), ("example.com/gpu", "1")])),
+        message(&cluster, &pod().requests(&[("cpu", "20"), ("example.com/gpu", "1")])),
         "0/12 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/gpu, \
          11 node(s) had untolerated taint(s)."
     );
-    assert_eq!(message(&self::cluster(0), &pod(&[])), "no nodes available to schedule pods");
+    assert_eq!(message(&self::cluster(0), &pod().requests(&[])), "no nodes available to schedule pods");
 }
 
 #[test]
 fn nodes_excluded_by_pre_filter_result_share_one_reason() {
     let cluster = cluster(3);
-    let absent = PodInput { node_name: Some("gone".to_owned()), ..pod(&[]) };
+    let absent = PodInput { node_name: Some("gone".to_owned()), ..pod().requests(&[]) };
     let decision = first(&cluster, &absent, 1);
     assert_eq!(
         decision.message.as_deref(),
@@ -110,7 +115,7 @@ fn nodes_excluded_by_pre_filter_result_share_one_reason() {
     assert_eq!(decision.unschedulable_plugins, BTreeSet::from(["NodeName"]));
 
     let mut too_large = named(&["n01"]);
-    too_large.containers = pod(&[("cpu", "11")]).containers;
+    too_large.containers = pod().requests(&[("cpu", "11")]).containers;
     let decision = first(&cluster, &too_large, 1);
     assert_eq!(
         decision.message.as_deref(),
@@ -161,7 +166,7 @@ fn a_pre_filter_rejection_ends_the_cycle() {
             ])]),
             ..Default::default()
         }),
-        ..pod(&[])
+        ..pod().requests(&[])
     };
     let decision = first(&cluster(2), &conflict, 1);
     assert_eq!(decision.message.as_deref(), Some("0/2 nodes are available: pod affinity terms conflict."));
@@ -175,11 +180,11 @@ fn the_first_plugin_in_order_rejects() {
     let node = empty(NodeInput {
         unschedulable: true,
         taints: vec![taint("a", "", "NoSchedule")],
-        ..node("n", &[])
+        ..bare_node("n")
     });
     let plugins = |skip: &BTreeSet<&'static str>| -> Vec<&'static str> {
         let cluster = NaiveCluster::default();
-        let (profile, pod) = (NaiveProfile::default(), pod(&[("cpu", "1")]));
+        let (profile, pod) = (NaiveProfile::default(), pod().requests(&[("cpu", "1")]));
         let state = FilterState::new(&profile, &cluster, &pod);
         all_rejections(&profile, &cluster, &pod, &state, &node, skip)
             .iter()
@@ -194,8 +199,8 @@ fn the_first_plugin_in_order_rejects() {
 fn totals_are_weighed_sums_and_the_best_is_chosen() {
     let mut cluster = cluster(3);
     cluster.nodes[0].input.taints = vec![taint("a", "", "PreferNoSchedule")];
-    cluster.add_pod("n01", pod(&[("cpu", "5")]));
-    let decision = first(&cluster, &pod(&[("cpu", "1")]), 0);
+    cluster.add_pod("n01", pod().requests(&[("cpu", "5")]));
+    let decision = first(&cluster, &pod().requests(&[("cpu", "1")]), 0);
     let scores = decision.scores.expect("scores");
     let totals: Vec<i64> = scores.iter().map(|score| score.total).collect();
     // Taints 3 x 0 or 100, fit 90 or 40, balance 75, images 0; no affinity.
@@ -214,7 +219,8 @@ fn totals_are_weighed_sums_and_the_best_is_chosen() {
 fn tie_is_broken_by_the_draw() {
     let cluster = cluster(3);
     let chosen = |draw| {
-        let decision = schedule(&NaiveProfile::default(), &cluster, &pod(&[]), 1, Pick::Draw(draw));
+        let decision =
+            schedule(&NaiveProfile::default(), &cluster, &pod().requests(&[]), 1, Pick::Draw(draw));
         assert_eq!(decision.ties, strings(&["n01", "n02", "n00"]));
         decision.chosen
     };
@@ -229,7 +235,7 @@ fn malformed_preferred_affinity_fails_the_pod_unless_one_node_is_feasible() {
             preferred: Some(vec![(1, field_term(&[requirement("metadata.name", "Near", &[])]))]),
             ..Default::default()
         }),
-        ..pod(&[("cpu", "1")])
+        ..pod().requests(&[("cpu", "1")])
     };
     let mut cluster = cluster(2);
     let decision = first(&cluster, &broken, 0);

@@ -10,14 +10,12 @@ use crate::framework::points::Hint;
 use crate::framework::registry::default_profile;
 use crate::ids::{NodeId, PodUid};
 use crate::input::{
-    ContainerInput, HostPortInput, LabelSelectorInput, Labels, NodeInput, PodAffinityInput,
-    PodAffinityTermInput, PodInput, ResourceList, SpreadConstraintInput, TaintInput, TolerationInput,
-    VolumeInput, VolumeSourceInput,
+    LabelSelectorInput, NodeInput, PodAffinityTermInput, PodInput, SpreadConstraintInput, VolumeSourceInput,
 };
 use crate::known_gaps::KnownGaps;
 use crate::plugins::descriptor;
-use crate::quantity::Quantity;
 use crate::storage::StorageNews;
+use crate::testkit::{NodeParts, PodParts, hard, host_port, label_pairs, match_labels, node, pod, resources};
 use crate::world::World;
 
 /// One pod and one event.
@@ -98,83 +96,44 @@ pub(crate) const RACK_R: (&str, &str) = ("rack", "r");
 /// The taint that a cordoned node stands for.
 pub(crate) const CORDON: &str = "node.kubernetes.io/unschedulable";
 
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
-}
-
-pub(crate) fn labels(list: &[(&str, &str)]) -> Labels {
-    list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-}
-
-pub(crate) fn node(cpu: &str) -> NodeInput {
-    NodeInput {
-        name: "n".to_owned(),
-        allocatable: resources(&[("cpu", cpu), ("memory", "1Gi"), ("pods", "10")]),
-        ..NodeInput::default()
-    }
-}
-
 pub(crate) fn labelled(list: &[(&str, &str)]) -> NodeInput {
-    NodeInput { labels: labels(list), ..node("4") }
+    NodeInput { labels: label_pairs(list), ..node("n") }
 }
 
 pub(crate) fn tainted(keys: &[&str]) -> NodeInput {
-    let taint = |key: &&str| TaintInput {
-        key: (*key).to_owned(),
-        value: String::new(),
-        effect: "NoSchedule".to_owned(),
-    };
-    NodeInput { taints: keys.iter().map(taint).collect(), ..node("4") }
+    keys.iter().fold(node("n"), |node, key| node.taint(key))
 }
 
 pub(crate) fn cordoned() -> NodeInput {
-    NodeInput { unschedulable: true, ..node("4") }
-}
-
-pub(crate) fn pod(cpu: &str) -> PodInput {
-    let container = ContainerInput { requests: resources(&[("cpu", cpu)]), ..ContainerInput::default() };
-    PodInput { namespace: "default".to_owned(), containers: vec![container], ..PodInput::default() }
+    node("n").cordoned()
 }
 
 pub(crate) fn app(name: &str) -> PodInput {
-    PodInput { labels: labels(&[("app", name)]), ..pod("1") }
+    pod().cpu("1").label("app", name)
 }
 
 pub(crate) fn port(number: i32) -> PodInput {
-    let mut pod = pod("1");
-    pod.containers[0].host_ports = vec![HostPortInput { host_port: number, ..HostPortInput::default() }];
-    pod
+    pod().cpu("1").port(host_port("", "", number))
 }
 
 fn selector(name: &str) -> Option<LabelSelectorInput> {
-    Some(LabelSelectorInput { match_labels: labels(&[("app", name)]), ..LabelSelectorInput::default() })
+    match_labels(&format!("app={name}"))
 }
 
-fn term(name: &str) -> PodAffinityInput {
-    let term = PodAffinityTermInput {
-        label_selector: selector(name),
-        topology_key: "zone".to_owned(),
-        ..PodAffinityTermInput::default()
-    };
-    PodAffinityInput { required: vec![term], preferred: Vec::new() }
+fn term(name: &str) -> PodAffinityTermInput {
+    PodAffinityTermInput { label_selector: selector(name), ..crate::testkit::term("zone", "-") }
 }
 
 pub(crate) fn near(name: &str) -> PodInput {
-    PodInput { pod_affinity: term(name), ..app("me") }
+    app("me").near(term(name))
 }
 
 pub(crate) fn far_from(name: &str) -> PodInput {
-    PodInput { pod_anti_affinity: term(name), ..app("me") }
+    app("me").away(term(name))
 }
 
 pub(crate) fn spread() -> PodInput {
-    let constraint = SpreadConstraintInput {
-        max_skew: 1,
-        topology_key: "zone".to_owned(),
-        label_selector: selector("me"),
-        ..SpreadConstraintInput::default()
-    };
-    PodInput { spread_constraints: vec![constraint], ..app("me") }
+    app("me").spread(SpreadConstraintInput { label_selector: selector("me"), ..hard(1, "zone", "-") })
 }
 
 /// Counts `me` over zones and `db` over racks.
@@ -195,7 +154,7 @@ pub(crate) fn honoring_taints() -> PodInput {
 
 /// Only nodes with this label count.
 pub(crate) fn selecting_nodes() -> PodInput {
-    PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..spread() }
+    PodInput { node_selector: Some(label_pairs(&[("disk", "ssd")])), ..spread() }
 }
 
 /// The same, but all nodes count.
@@ -212,9 +171,8 @@ pub(crate) fn both(mut one: PodInput, other: &PodInput) -> PodInput {
     one
 }
 
-pub(crate) fn with_label(mut pod: PodInput, key: &str, value: &str) -> PodInput {
-    pod.labels.insert(key.to_owned(), value.to_owned());
-    pod
+pub(crate) fn with_label(pod: PodInput, key: &str, value: &str) -> PodInput {
+    pod.label(key, value)
 }
 
 /// The term of `owner` asks for this label as well.
@@ -222,29 +180,21 @@ pub(crate) fn also_asking(mut owner: PodInput, key: &str, value: &str) -> PodInp
     let terms = owner.pod_affinity.required.iter_mut().chain(&mut owner.pod_anti_affinity.required);
     for term in terms {
         let selector = term.label_selector.get_or_insert_default();
-        selector.match_labels = labels(&[(key, value)]);
+        selector.match_labels = label_pairs(&[(key, value)]);
     }
     owner
 }
 
 pub(crate) fn with_volume(source: VolumeSourceInput) -> PodInput {
-    PodInput { volumes: vec![VolumeInput { name: "v".to_owned(), source }], ..pod("1") }
+    pod().cpu("1").mounts("v", source)
 }
 
 pub(crate) fn claims(name: &str) -> PodInput {
     with_volume(VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false })
 }
 
-pub(crate) fn tolerates(mut pod: PodInput, key: &str) -> PodInput {
-    let toleration =
-        TolerationInput { key: key.to_owned(), operator: "Exists".to_owned(), ..TolerationInput::default() };
-    pod.tolerations.push(toleration);
-    pod
-}
-
-pub(crate) fn elsewhere(mut pod: PodInput) -> PodInput {
-    pod.namespace = "other".to_owned();
-    pod
+pub(crate) fn elsewhere(pod: PodInput) -> PodInput {
+    pod.namespaced("other")
 }
 
 /// What happens.
@@ -313,21 +263,21 @@ pub(crate) fn node_gone(node: NodeInput) -> What {
 }
 
 pub(crate) fn grown(from: &str, to: &str) -> What {
-    What::Node(ActionType::UPDATE_NODE_ALLOCATABLE, Some(node(from)), Some(node(to)))
+    What::Node(ActionType::UPDATE_NODE_ALLOCATABLE, Some(node("n").cpu(from)), Some(node("n").cpu(to)))
 }
 
 /// A node takes more pods.
 pub(crate) fn more_pods(from: &str, to: &str) -> What {
     let only = |pods: &str| NodeInput {
         allocatable: resources(&[("cpu", "4"), ("memory", "4Gi"), ("pods", pods)]),
-        ..node("4")
+        ..node("n")
     };
     What::Node(ActionType::UPDATE_NODE_ALLOCATABLE, Some(only(from)), Some(only(to)))
 }
 
 /// A node that takes no pods.
 pub(crate) fn no_room() -> NodeInput {
-    NodeInput { allocatable: resources(&[("cpu", "4")]), ..node("4") }
+    NodeInput { allocatable: resources(&[("cpu", "4")]), ..node("n") }
 }
 
 pub(crate) fn taints(from: &[&str], to: &[&str]) -> What {
@@ -341,7 +291,7 @@ pub(crate) fn retainted(from: &[&str], to: &[&str], labels: &[(&str, &str)]) -> 
 }
 
 pub(crate) fn uncordoned() -> What {
-    What::Node(ActionType::UPDATE_NODE_TAINT, Some(cordoned()), Some(node("4")))
+    What::Node(ActionType::UPDATE_NODE_TAINT, Some(cordoned()), Some(node("n")))
 }
 
 pub(crate) fn node_relabelled(from: &[(&str, &str)], to: &[(&str, &str)]) -> What {
@@ -369,7 +319,7 @@ pub(crate) fn pod_relabelled(from: &str, to: &str) -> What {
 }
 
 pub(crate) fn tolerates_more(pod: PodInput) -> What {
-    What::Own(ActionType::UPDATE_POD_TOLERATION, tolerates(pod, "k"))
+    What::Own(ActionType::UPDATE_POD_TOLERATION, pod.tolerates("k"))
 }
 
 pub(crate) fn claim_event(action: ActionType, namespace: &'static str, name: &'static str) -> What {

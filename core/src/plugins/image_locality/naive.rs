@@ -137,7 +137,7 @@ fn has_image(node: &NaiveNode, image: &str) -> bool {
 mod tests {
     use super::*;
     use crate::input::{ContainerInput, ImageInput, VolumeInput};
-    use crate::naive::testing::{container, node, strings};
+    use crate::testkit::{bare_node, container, strings};
 
     fn node_with(name: &str, images: &[(&[&str], i64)]) -> NodeInput {
         NodeInput {
@@ -145,7 +145,7 @@ mod tests {
                 .iter()
                 .map(|(names, mib)| ImageInput { names: strings(names), size_bytes: mib * MIB })
                 .collect(),
-            ..node(name, &[])
+            ..bare_node(name)
         }
     }
 

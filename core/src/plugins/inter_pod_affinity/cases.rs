@@ -5,8 +5,9 @@ use super::hint_cases::hint_cases;
 use super::naive::{AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY};
 use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
 use crate::input::{NodeInput, PodAffinityTermInput};
-use crate::naive::cases::{Cases, PluginCase, PodParts, labels, node, pod, selector, term};
+use crate::naive::cases::{Cases, PluginCase};
 use crate::naive::{NaiveCluster, NaiveCode};
+use crate::testkit::{NodeParts, PodParts, labels, large_node, pod, selector, term};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
@@ -14,7 +15,7 @@ pub(super) const CASES: Cases =
 /// Two nodes of zone z1 and one of z2.
 fn three() -> Vec<NodeInput> {
     [("a", "z1"), ("b", "z1"), ("c", "z2")]
-        .map(|(name, zone)| node(name, &format!("zone={zone} node={name} region=r")))
+        .map(|(name, zone)| large_node(name).labels(&format!("zone={zone} node={name} region=r")))
         .to_vec()
 }
 
@@ -46,7 +47,7 @@ fn teams(cluster: &mut NaiveCluster) {
 }
 
 fn affinity_filter_cases() -> Vec<PluginCase> {
-    let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
+    let (web, db) = (|| pod().labels("app=web"), || pod().labels("app=db tier=1"));
     let case = |name, pod| PluginCase::new(name, &three(), pod);
     let mut no_zone = three();
     no_zone[1].labels.remove("zone");
@@ -59,7 +60,7 @@ fn affinity_filter_cases() -> Vec<PluginCase> {
         case("near pods of another namespace", web().near(term("zone", "app=db"))).with(&[("a", db().namespaced("red"))]).rejects(&lonely(&["a", "b", "c"])),
         case("near pods of a namespace that is named", web().near(in_namespaces(&["red"], term("zone", "app=db")))).with(&[("a", db().namespaced("red")), ("c", db())]).rejects(&lonely(&["c"])),
         case("several terms, all by one pod", web().near(term("zone", "app=db")).near(term("node", "tier"))).with(&[("a", db())]).rejects(&lonely(&["b", "c"])),
-        case("several terms, each by a different pod", web().near(term("zone", "app=db")).near(term("zone", "tier"))).with(&[("a", pod("app=db")), ("b", pod("tier=1"))]).rejects(&lonely(&["a", "b", "c"])),
+        case("several terms, each by a different pod", web().near(term("zone", "app=db")).near(term("zone", "tier"))).with(&[("a", pod().labels("app=db")), ("b", pod().labels("tier=1"))]).rejects(&lonely(&["a", "b", "c"])),
         case("one requirement of the selector does not hold", web().near(term("zone", "app=db !tier"))).with(&[("a", db())]).rejects(&lonely(&["a", "b", "c"])),
         case("an absent selector matches no pod", web().near(term("zone", "-"))).with(&[("a", db())]).rejects(&lonely(&["a", "b", "c"])),
         case("an empty selector matches every pod", web().near(term("zone", ""))).with(&[("a", db())]).rejects(&lonely(&["c"])),
@@ -83,7 +84,7 @@ fn affinity_filter_cases() -> Vec<PluginCase> {
 }
 
 fn anti_affinity_filter_cases() -> Vec<PluginCase> {
-    let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
+    let (web, db) = (|| pod().labels("app=web"), || pod().labels("app=db tier=1"));
     let shy = || db().away(term("zone", "app=web"));
     let case = |name, pod| PluginCase::new(name, &three(), pod);
     #[rustfmt::skip]
@@ -91,24 +92,24 @@ fn anti_affinity_filter_cases() -> Vec<PluginCase> {
         case("away from pods of the zone", web().away(term("zone", "app=db"))).with(&[("a", db())]).rejects(&repelled(&["a", "b"])),
         case("away from pods of the node", web().away(term("node", "app=db"))).with(&[("a", db())]).rejects(&repelled(&["a"])),
         case("away from pods of another namespace", web().away(term("zone", "app=db"))).with(&[("a", db().namespaced("red"))]).all_fit(),
-        case("away by any of its terms", web().away(term("node", "app=db")).away(term("zone", "app=cache"))).with(&[("a", db()), ("c", pod("app=cache"))]).rejects(&repelled(&["a", "c"])),
+        case("away by any of its terms", web().away(term("node", "app=db")).away(term("zone", "app=cache"))).with(&[("a", db()), ("c", pod().labels("app=cache"))]).rejects(&repelled(&["a", "c"])),
         case("a key that no node has keeps nobody away", web().away(term("rack", "app=db"))).with(&[("a", db())]).all_fit(),
         case("one of two keys that no node has", web().away(term("rack", "app=db")).away(term("node", "tier"))).with(&[("a", db())]).rejects(&repelled(&["a"])),
         case("away from itself is no reason on an empty cluster", web().away(term("zone", "app=web"))).all_fit(),
         case("pods that are there want to be away", web()).with(&[("a", shy())]).rejects(&refused(&["a", "b"])),
-        case("pods that are there want to be away from others", pod("app=cache")).with(&[("a", shy())]),
+        case("pods that are there want to be away from others", pod().labels("app=cache")).with(&[("a", shy())]),
         case("pods that are there, of another namespace, mean their own", web()).with(&[("a", shy().namespaced("red"))]),
         case("pods that are there name the namespace", web()).with(&[("a", db().namespaced("red").away(in_namespaces(&["default"], term("zone", "app=web"))))]).rejects(&refused(&["a", "b"])),
         case("pods that are there, with a key that no node has", web()).with(&[("a", db().away(term("rack", "app=web")))]),
         case("pods that are there, on every node", web()).with(&[("a", shy()), ("c", db().away(term("node", "app")))]).rejects(&refused(&["a", "b", "c"])),
         case("pods that are there, by one of two terms", web()).with(&[("a", db().away(term("node", "app=web")).away(term("rack", "app=web")))]).rejects(&refused(&["a"])),
         case("two pods that are there, each by its own", web()).with(&[("a", db().away(term("node", "app=web")).away(term("zone", "app=cache"))), ("b", shy())]).rejects(&refused(&["a", "b"])),
-        case("near and away, both hold", web().near(term("region", "app=db")).away(term("zone", "app=cache"))).with(&[("a", db()), ("c", pod("app=cache"))]).rejects(&repelled(&["c"])),
+        case("near and away, both hold", web().near(term("region", "app=db")).away(term("zone", "app=cache"))).with(&[("a", db()), ("c", pod().labels("app=cache"))]).rejects(&repelled(&["c"])),
         case("near comes before away", web().near(term("zone", "app=db")).away(term("zone", "app=db"))).with(&[("a", db())]).rejects(&[repelled(&["a", "b"]), lonely(&["c"])].concat()),
         case("away comes before being refused", web().away(term("node", "app=db"))).with(&[("a", shy())]).rejects(&[repelled(&["a"]), refused(&["b"])].concat()),
         case("near holds, but the pods there want to be away", web().near(term("zone", "app=db"))).with(&[("a", shy())]).rejects(&[refused(&["a", "b"]), lonely(&["c"])].concat()),
-        case("each matches the other in part: away by the pod", pod("app=web x=1").away(term("zone", "app=db")).away(term("zone", "y"))).with(&[("a", pod("y=1").away(term("zone", "z")))]).rejects(&repelled(&["a", "b"])),
-        case("each matches the other in part: away by the pod that is there", pod("app=web x=1").away(term("zone", "z"))).with(&[("a", pod("y=1").away(term("zone", "app=db")).away(term("zone", "x")))]).rejects(&refused(&["a", "b"])),
+        case("each matches the other in part: away by the pod", pod().labels("app=web x=1").away(term("zone", "app=db")).away(term("zone", "y"))).with(&[("a", pod().labels("y=1").away(term("zone", "z")))]).rejects(&repelled(&["a", "b"])),
+        case("each matches the other in part: away by the pod that is there", pod().labels("app=web x=1").away(term("zone", "z"))).with(&[("a", pod().labels("y=1").away(term("zone", "app=db")).away(term("zone", "x")))]).rejects(&refused(&["a", "b"])),
         case("a selector of namespaces", web().away(in_selected("team=red", term("zone", "app=db")))).having(teams).with(&[("a", db().namespaced("red")), ("c", db().namespaced("blue"))]).rejects(&repelled(&["a", "b"])),
         case("an empty selector of namespaces", web().away(in_selected("", term("node", "app=db")))).with(&[("a", db().namespaced("unknown")), ("c", db())]).rejects(&repelled(&["a", "c"])),
         case("a selector of namespaces that selects none", web().away(in_selected("team=green", term("zone", "app=db")))).having(teams).with(&[("a", db().namespaced("red"))]).all_fit(),
@@ -129,7 +130,7 @@ fn filter_cases() -> Vec<PluginCase> {
 
 /// All cases of Score.
 fn score_cases() -> Vec<PluginCase> {
-    let (web, db) = (|| pod("app=web"), || pod("app=db tier=1"));
+    let (web, db) = (|| pod().labels("app=web"), || pod().labels("app=db tier=1"));
     let case = |name, pod| PluginCase::new(name, &three(), pod);
     let args = |hard_pod_affinity_weight, ignore_preferred_terms_of_existing_pods| {
         PluginArgs::InterPodAffinity(InterPodAffinityArgs {
@@ -148,7 +149,7 @@ fn score_cases() -> Vec<PluginCase> {
         // a 3 x 2, b 2, c 2 x 1.
         case("more pods, more weight", web().likes(2, term("node", "app=db"))).with(&[("a", db()), ("a", db()), ("a", db()), ("c", db())]).scores(&[100, 0, 33]),
         // Operators: a 8 + 2, b 0, c 2.
-        case("several preferences with several operators", web().likes(8, term("node", "app=db tier")).likes(2, term("node", "app!=web"))).with(&[("a", db()), ("b", web()), ("c", pod("app=db"))]).scores(&[100, 0, 20]),
+        case("several preferences with several operators", web().likes(8, term("node", "app=db tier")).likes(2, term("node", "app!=web"))).with(&[("a", db()), ("b", web()), ("c", pod().labels("app=db"))]).scores(&[100, 0, 20]),
         case("dislikes the zone of a pod", web().dislikes(5, term("zone", "app=db"))).with(&[("a", db())]).scores(&[0, 0, 100]),
         case("dislikes a key that no node has", web().dislikes(5, term("rack", "app=db"))).with(&[("a", db())]),
         // a -4, b -2, c 0.
@@ -162,7 +163,7 @@ fn score_cases() -> Vec<PluginCase> {
         case("what adds up to nothing is still scored", web().likes(5, term("zone", "app=db"))).with(&[("a", db().dislikes(5, term("zone", "app=web")))]).scores(&[0, 0, 0]),
         // Required terms of pods that are there count 1 each: z1 2, z2 1.
         case("pods that are there require the pod", web()).with(&[("a", db().near(term("zone", "app=web"))), ("b", db().near(term("zone", "app"))), ("c", db().near(term("zone", "app=web")))]).scores(&[100, 100, 0]),
-        case("the weight of that is an argument", web().likes(3, term("node", "app=cache"))).with_args(NAME, args(9, false)).with(&[("a", db().near(term("node", "app=web"))), ("b", pod("app=cache"))]).scores(&[100, 33, 0]),
+        case("the weight of that is an argument", web().likes(3, term("node", "app=cache"))).with_args(NAME, args(9, false)).with(&[("a", db().near(term("node", "app=web"))), ("b", pod().labels("app=cache"))]).scores(&[100, 33, 0]),
         case("a weight of 0 leaves it out", web()).with_args(NAME, args(0, false)).with(&[("a", db().near(term("zone", "app=web")))]),
         case("required terms of the pod itself do not score", web().near(term("zone", "app=db"))).with(&[("a", db())]),
         case("required anti-affinity does not score", web()).with(&[("a", db().away(term("zone", "app=web")))]),

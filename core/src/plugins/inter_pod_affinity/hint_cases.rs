@@ -4,8 +4,9 @@ use crate::framework::event::ActionType;
 use crate::input::PodInput;
 use crate::plugins::helper::hint_cases::{
     HintCase, What, ZONE_A, added, also_asking, app, both, came, elsewhere, far_from, gap, labelled, near,
-    node, node_gone, node_relabelled, pod_changed, pod_relabelled, queues, skips, went, with_label, zoned,
+    node_gone, node_relabelled, pod_changed, pod_relabelled, queues, skips, went, with_label, zoned,
 };
+use crate::testkit::{NodeParts, node};
 
 fn tier(owner: PodInput) -> PodInput {
     also_asking(owner, "tier", "1")
@@ -31,12 +32,12 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
     #[rustfmt::skip]
     let cases = vec![
         queues("a node with the key", near("db"), added(labelled(&[("zone", "a")]))),
-        skips("a node without the key", near("db"), added(node("4"))),
+        skips("a node without the key", near("db"), added(node("n").cpu("4"))),
         queues("a node moved", near("db"), zoned("a", "b")),
         skips("lost the key", near("db"), node_relabelled(&[("zone", "a")], &[])),
         skips("a domain less to join", near("db"), node_gone(labelled(&[("zone", "a")]))),
         skips("wants and avoids nobody", app("web"), node_gone(labelled(&[("zone", "a")]))),
-        queues("a node without the key is fine", far_from("db"), added(node("4"))),
+        queues("a node without the key is fine", far_from("db"), added(node("n").cpu("4"))),
         queues("left the domain", far_from("db"), node_relabelled(&[("zone", "a")], &[])),
         skips("joined a domain", far_from("db"), node_relabelled(&[], &[("zone", "a")])),
         gap("it may lead its group now", near("me"), node_relabelled(&[ZONE_A], &[("x", "y")])),

@@ -1,9 +1,9 @@
 use super::*;
 use crate::naive::normalize;
-use crate::naive::testing::{empty, field_term, labels, node, requirement, strings, term};
+use crate::testkit::{bare_node, empty, field_term, label_pairs, node_term, requirement, strings};
 
 fn labelled(name: &str, list: &[(&str, &str)]) -> NaiveNode {
-    empty(NodeInput { labels: labels(list), ..node(name, &[]) })
+    empty(NodeInput { labels: label_pairs(list), ..bare_node(name) })
 }
 
 fn requiring(terms: &[NodeSelectorTermInput]) -> PodInput {
@@ -19,7 +19,7 @@ fn preferred(terms: &[(i32, NodeSelectorTermInput)]) -> NodeAffinityInput {
 }
 
 fn selecting(list: &[(&str, &str)]) -> PodInput {
-    PodInput { node_selector: Some(labels(list)), ..Default::default() }
+    PodInput { node_selector: Some(label_pairs(list)), ..Default::default() }
 }
 
 fn names(list: &[&str]) -> NaivePreFilter {
@@ -102,7 +102,7 @@ fn requirement_cases() {
         Case { name: "operators are case-sensitive", operator: "in", values: &["a"], label: Some("a"), fits: false },
     ];
     for case in &cases {
-        let pod = requiring(&[term(&[requirement("k", case.operator, case.values)])]);
+        let pod = requiring(&[node_term(&[requirement("k", case.operator, case.values)])]);
         let list: Vec<(&str, &str)> = case.label.map(|label| ("k", label)).into_iter().collect();
         let verdict = filter(&pod, None, &labelled("n", &list));
         assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
@@ -141,16 +141,16 @@ fn required_term_cases() {
         Case { name: "nothing required", pod: PodInput::default(), pre_filter: NaivePreFilter::Skip, fits: true },
         Case { name: "affinity without required terms", pod: PodInput { node_affinity: Some(preferred(&[])), ..Default::default() }, pre_filter: NaivePreFilter::Skip, fits: true },
         Case { name: "an empty list of terms matches nothing", pod: requiring(&[]), pre_filter: all.clone(), fits: false },
-        Case { name: "an empty term matches nothing", pod: requiring(&[term(&[])]), pre_filter: all.clone(), fits: false },
-        Case { name: "an empty term beside one that matches", pod: requiring(&[term(&[]), term(&[ssd()])]), pre_filter: all.clone(), fits: true },
-        Case { name: "all requirements of a term", pod: requiring(&[term(&[ssd(), requirement("gpu", "DoesNotExist", &[])])]), pre_filter: all.clone(), fits: true },
-        Case { name: "one requirement of a term fails", pod: requiring(&[term(&[ssd(), gpu()])]), pre_filter: all.clone(), fits: false },
-        Case { name: "one of two terms", pod: requiring(&[term(&[gpu()]), term(&[ssd()])]), pre_filter: all.clone(), fits: true },
-        Case { name: "a bad key spoils its term", pod: requiring(&[term(&[ssd(), bad_key()])]), pre_filter: all.clone(), fits: false },
-        Case { name: "a bad key spoils only its term", pod: requiring(&[term(&[bad_key()]), term(&[ssd()])]), pre_filter: all.clone(), fits: true },
-        Case { name: "selector and affinity, both match", pod: PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..requiring(&[term(&[ssd()])]) }, pre_filter: all.clone(), fits: true },
-        Case { name: "selector and affinity, selector does not", pod: PodInput { node_selector: Some(labels(&[("disk", "hdd")])), ..requiring(&[term(&[ssd()])]) }, pre_filter: all.clone(), fits: false },
-        Case { name: "selector and affinity, affinity does not", pod: PodInput { node_selector: Some(labels(&[("disk", "ssd")])), ..requiring(&[term(&[gpu()])]) }, pre_filter: all.clone(), fits: false },
+        Case { name: "an empty term matches nothing", pod: requiring(&[node_term(&[])]), pre_filter: all.clone(), fits: false },
+        Case { name: "an empty term beside one that matches", pod: requiring(&[node_term(&[]), node_term(&[ssd()])]), pre_filter: all.clone(), fits: true },
+        Case { name: "all requirements of a term", pod: requiring(&[node_term(&[ssd(), requirement("gpu", "DoesNotExist", &[])])]), pre_filter: all.clone(), fits: true },
+        Case { name: "one requirement of a term fails", pod: requiring(&[node_term(&[ssd(), gpu()])]), pre_filter: all.clone(), fits: false },
+        Case { name: "one of two terms", pod: requiring(&[node_term(&[gpu()]), node_term(&[ssd()])]), pre_filter: all.clone(), fits: true },
+        Case { name: "a bad key spoils its term", pod: requiring(&[node_term(&[ssd(), bad_key()])]), pre_filter: all.clone(), fits: false },
+        Case { name: "a bad key spoils only its term", pod: requiring(&[node_term(&[bad_key()]), node_term(&[ssd()])]), pre_filter: all.clone(), fits: true },
+        Case { name: "selector and affinity, both match", pod: PodInput { node_selector: Some(label_pairs(&[("disk", "ssd")])), ..requiring(&[node_term(&[ssd()])]) }, pre_filter: all.clone(), fits: true },
+        Case { name: "selector and affinity, selector does not", pod: PodInput { node_selector: Some(label_pairs(&[("disk", "hdd")])), ..requiring(&[node_term(&[ssd()])]) }, pre_filter: all.clone(), fits: false },
+        Case { name: "selector and affinity, affinity does not", pod: PodInput { node_selector: Some(label_pairs(&[("disk", "ssd")])), ..requiring(&[node_term(&[gpu()])]) }, pre_filter: all.clone(), fits: false },
         Case { name: "this node by name", pod: requiring(&[field_term(&[name_in(&["n1"])])]), pre_filter: names(&["n1"]), fits: true },
         Case { name: "another node by name", pod: requiring(&[field_term(&[name_in(&["n2"])])]), pre_filter: names(&["n2"]), fits: false },
         Case { name: "two terms by name", pod: requiring(&[field_term(&[name_in(&["n1"])]), field_term(&[name_in(&["n2"])])]), pre_filter: names(&["n1", "n2"]), fits: true },
@@ -159,10 +159,10 @@ fn required_term_cases() {
         Case { name: "a conflict beside a name", pod: requiring(&[field_term(&[name_in(&["n1"]), name_in(&["n2"])]), field_term(&[name_in(&["n1"])])]), pre_filter: names(&["n1"]), fits: true },
         Case { name: "no names listed", pod: requiring(&[field_term(&[name_in(&[])])]), pre_filter: conflict, fits: false },
         Case { name: "two names listed: narrowed, then unreadable", pod: requiring(&[field_term(&[name_in(&["n1", "n2"])])]), pre_filter: names(&["n1", "n2"]), fits: false },
-        Case { name: "another name, or the label", pod: requiring(&[field_term(&[name_in(&["n2"])]), term(&[ssd()])]), pre_filter: all.clone(), fits: true },
+        Case { name: "another name, or the label", pod: requiring(&[field_term(&[name_in(&["n2"])]), node_term(&[ssd()])]), pre_filter: all.clone(), fits: true },
         Case { name: "another name and the label", pod: requiring(&[both(&[ssd()], &[name_in(&["n2"])])]), pre_filter: names(&["n2"]), fits: false },
         Case { name: "the name and the label", pod: requiring(&[both(&[ssd()], &[name_in(&["n1"])])]), pre_filter: names(&["n1"]), fits: true },
-        Case { name: "another name, or another label", pod: requiring(&[field_term(&[name_in(&["n2"])]), term(&[gpu()])]), pre_filter: all.clone(), fits: false },
+        Case { name: "another name, or another label", pod: requiring(&[field_term(&[name_in(&["n2"])]), node_term(&[gpu()])]), pre_filter: all.clone(), fits: false },
         Case { name: "not another node", pod: requiring(&[field_term(&[requirement("metadata.name", "NotIn", &["n2"])])]), pre_filter: all.clone(), fits: true },
         Case { name: "not this node", pod: requiring(&[field_term(&[requirement("metadata.name", "NotIn", &["n1"])])]), pre_filter: all.clone(), fits: false },
         Case { name: "fields know only In and NotIn", pod: requiring(&[field_term(&[requirement("metadata.name", "Exists", &[])])]), pre_filter: all.clone(), fits: false },
@@ -179,7 +179,7 @@ fn required_term_cases() {
 #[test]
 fn added_affinity_is_enforced_before_the_pods_own() {
     let added = required(&[field_term(&[requirement("metadata.name", "In", &["n1"])])]);
-    let pod = requiring(&[term(&[requirement("disk", "In", &["ssd"])])]);
+    let pod = requiring(&[node_term(&[requirement("disk", "In", &["ssd"])])]);
     assert_eq!(pre_filter(&PodInput::default(), Some(&added)), NaivePreFilter::AllNodes);
 
     let reason = |node: &NaiveNode| filter(&pod, Some(&added), node).map(|v| v.reasons);
@@ -204,20 +204,20 @@ fn score_cases() {
         raw: &'static [i64],
         normal: &'static [i64],
     }
-    let ssd = || term(&[requirement("disk", "In", &["ssd"])]);
-    let gpu = || term(&[requirement("gpu", "Exists", &[])]);
-    let big = || term(&[requirement("cores", "Gt", &["8"])]);
-    let broken = || term(&[requirement("disk", "Near", &["ssd"])]);
+    let ssd = || node_term(&[requirement("disk", "In", &["ssd"])]);
+    let gpu = || node_term(&[requirement("gpu", "Exists", &[])]);
+    let big = || node_term(&[requirement("cores", "Gt", &["8"])]);
+    let broken = || node_term(&[requirement("disk", "Near", &["ssd"])]);
     // n1: disk=ssd; n2: disk=ssd, gpu; n3: gpu, cores=16.
     #[rustfmt::skip]
     let cases = [
         Case { name: "no affinity", own: None, added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
         Case { name: "required terms only", own: Some(required(&[ssd()])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Skip), raw: &[0, 0, 0], normal: &[0, 0, 0] },
         Case { name: "an empty list is not absent", own: Some(preferred(&[])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
-        Case { name: "no node matches", own: Some(preferred(&[(4, term(&[requirement("zone", "Exists", &[])]))])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
+        Case { name: "no node matches", own: Some(preferred(&[(4, node_term(&[requirement("zone", "Exists", &[])]))])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 0], normal: &[0, 0, 0] },
         Case { name: "one node matches", own: Some(preferred(&[(4, big())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 0, 4], normal: &[0, 0, 100] },
         Case { name: "weights add up", own: Some(preferred(&[(2, ssd()), (3, gpu()), (5, big())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[2, 5, 8], normal: &[25, 62, 100] },
-        Case { name: "an empty term counts for nothing", own: Some(preferred(&[(9, term(&[])), (1, ssd())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
+        Case { name: "an empty term counts for nothing", own: Some(preferred(&[(9, node_term(&[])), (1, ssd())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
         Case { name: "by name", own: Some(preferred(&[(7, field_term(&[requirement("metadata.name", "In", &["n2"])]))])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[0, 7, 0], normal: &[0, 100, 0] },
         Case { name: "unreadable term", own: Some(preferred(&[(1, ssd()), (2, broken())])), added: None, pre_score: Err(UnreadableTerm), raw: &[1, 1, 0], normal: &[100, 100, 0] },
         Case { name: "unreadable term without weight", own: Some(preferred(&[(1, ssd()), (0, broken())])), added: None, pre_score: Ok(NaiveNodeAffinityPreScore::Run), raw: &[1, 1, 0], normal: &[100, 100, 0] },
@@ -242,7 +242,7 @@ fn score_cases() {
 
 #[test]
 fn execution_affinity_is_required_at_scheduling() {
-    let term_of = |value: &str| vec![term(&[requirement("app", "In", &[value])])];
+    let term_of = |value: &str| vec![node_term(&[requirement("app", "In", &[value])])];
     let pod = |required: Option<&str>, during_execution: &str| PodInput {
         node_affinity: Some(NodeAffinityInput {
             required: required.map(term_of),

@@ -2,21 +2,30 @@
 
 use crate::framework::event::ActionType;
 use crate::input::PodInput;
-use crate::plugins::helper::hint_cases::{HintCase, What, added, node, node_gone, pod, queues, skips};
+use crate::plugins::helper::hint_cases::{HintCase, What, added, node_gone, queues, skips};
+use crate::testkit::{NodeParts, PodParts, node, pod};
 
 fn restarting() -> PodInput {
-    let mut pod = pod("1");
+    let mut pod = pod().cpu("1");
     pod.containers[0].may_restart_all = true;
     pod
 }
 
 pub(super) fn hint_cases() -> Vec<HintCase> {
-    let declares = What::Node(ActionType::UPDATE_NODE_DECLARED_FEATURE, Some(node("4")), Some(node("4")));
+    let declares = What::Node(
+        ActionType::UPDATE_NODE_DECLARED_FEATURE,
+        Some(node("n").cpu("4")),
+        Some(node("n").cpu("4")),
+    );
     vec![
-        queues("any new node", restarting(), added(node("4"))),
+        queues("any new node", restarting(), added(node("n").cpu("4"))),
         queues("a node declares other features", restarting(), declares),
-        skips("a node went", restarting(), node_gone(node("4"))),
-        queues("asks for none any more", restarting(), What::Own(ActionType::UPDATE_POD_LABEL, pod("1"))),
+        skips("a node went", restarting(), node_gone(node("n").cpu("4"))),
+        queues(
+            "asks for none any more",
+            restarting(),
+            What::Own(ActionType::UPDATE_POD_LABEL, pod().cpu("1")),
+        ),
         skips("asks for the same", restarting(), What::Own(ActionType::UPDATE_POD_LABEL, restarting())),
     ]
 }

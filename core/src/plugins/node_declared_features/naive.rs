@@ -113,7 +113,7 @@ pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
 mod tests {
     use super::*;
     use crate::input::{ContainerInput, NodeInput};
-    use crate::naive::testing::{container, empty, node, strings};
+    use crate::testkit::{bare_node, container, empty, strings};
 
     fn restarting() -> ContainerInput {
         ContainerInput { may_restart_all: true, ..container(&[]) }
@@ -151,7 +151,7 @@ mod tests {
             Case { name: "declared out of order", pod: &restart, declared: &["VolumeBindMountOptions", "RestartAllContainersOnContainerExits"], skips: false, fits: false },
         ];
         for case in &cases {
-            let node = empty(NodeInput { declared_features: strings(case.declared), ..node("n", &[]) });
+            let node = empty(NodeInput { declared_features: strings(case.declared), ..bare_node("n") });
             assert_eq!(pre_filter(case.pod) == NaivePreFilter::Skip, case.skips, "case: {}", case.name);
             let verdict = filter(case.pod, &node);
             assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);

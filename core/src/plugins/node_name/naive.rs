@@ -66,7 +66,7 @@ fn wanted(pod: &PodInput) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::naive::testing::{empty, node};
+    use crate::testkit::{bare_node, empty};
 
     #[test]
     fn node_name_cases() {
@@ -90,7 +90,7 @@ mod tests {
                 _ => NaivePreFilter::AllNodes,
             };
             assert_eq!(pre_filter(&pod), expected, "case: {}", case.name);
-            let verdict = filter(&pod, &empty(node("n1", &[])));
+            let verdict = filter(&pod, &empty(bare_node("n1")));
             assert_eq!(verdict.is_none(), case.fits, "case: {}", case.name);
             if let Some(verdict) = verdict {
                 assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);

@@ -3,15 +3,15 @@
 use super::hint_cases::hint_cases;
 use crate::input::PodInput;
 use crate::naive::NaiveCode;
-use crate::naive::cases::{Cases, PluginCase, node, pod, worker};
-use crate::naive::testing::host_port;
+use crate::naive::cases::{Cases, PluginCase};
+use crate::testkit::{PodParts, host_port, large_node, pod};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
 fn filter_cases() -> Vec<PluginCase> {
-    let nodes = [node("a", ""), node("b", "")];
+    let nodes = [large_node("a"), large_node("b")];
     let using = |ip: &str, port| {
-        let mut pod: PodInput = worker("1", 0);
+        let mut pod: PodInput = pod().cpu("1");
         pod.containers[0].host_ports = vec![host_port(ip, "TCP", port)];
         pod
     };
@@ -19,7 +19,7 @@ fn filter_cases() -> Vec<PluginCase> {
     let case =
         |name, pod: PodInput| PluginCase::new(name, &nodes, pod).with(&[("a", using("127.0.0.1", 80))]);
     vec![
-        case("no port", pod("")),
+        case("no port", pod()),
         case("a port that is taken", using("127.0.0.1", 80)).rejects(&[out]),
         case("on every address", using("", 80)).rejects(&[out]),
         case("on another address", using("127.0.0.2", 80)).all_fit(),

@@ -88,7 +88,7 @@ fn protocol(port: &HostPortInput) -> &str {
 mod tests {
     use super::*;
     use crate::input::ContainerInput;
-    use crate::naive::testing::{container, empty, host_port, node, sidecar};
+    use crate::testkit::{bare_node, container, empty, host_port, sidecar};
 
     fn pod_with_ports(ports: &[(&str, &str, i32)]) -> PodInput {
         PodInput { containers: vec![with_ports(container(&[]), ports)], ..Default::default() }
@@ -108,7 +108,7 @@ mod tests {
             pod.meta.name = name.to_owned();
             pod
         };
-        let mut node = empty(node("n", &[]));
+        let mut node = empty(bare_node("n"));
         node.add_pod(named("a"));
         node.add_pod(named("b"));
         node.remove_pod(&named("a"));
@@ -146,7 +146,7 @@ mod tests {
             Case { name: "but meets the IPv4 wildcard", wanted: &[("::", "TCP", 80)], used: &[("0.0.0.0", "TCP", 80)], fits: false },
         ];
         for case in &cases {
-            let mut node = empty(node("n", &[]));
+            let mut node = empty(bare_node("n"));
             node.pods.push(pod_with_ports(case.used).into());
             let wanted = pod_with_ports(case.wanted);
             assert_eq!(pre_filter(&wanted), NaivePreFilter::AllNodes);
@@ -171,7 +171,7 @@ mod tests {
         let with_sidecar =
             PodInput { init_containers: vec![with_ports(sidecar(&[]), ports)], ..Default::default() };
         assert_eq!(pre_filter(&with_sidecar), NaivePreFilter::AllNodes);
-        let mut node = empty(node("n", &[]));
+        let mut node = empty(bare_node("n"));
         node.pods.push(plain_init.into());
         assert!(filter(&with_sidecar, &node).is_none());
         node.pods.push(with_sidecar.clone().into());

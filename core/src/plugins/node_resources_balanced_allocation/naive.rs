@@ -118,8 +118,8 @@ fn balance(fractions: &[f64]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::naive::testing::{empty, node, pod, resources};
     use crate::plugins::node_resources_fit::naive::default_resources;
+    use crate::testkit::{NodeParts, PodParts, bare_node, empty, pod, resources};
 
     fn spec(name: &str) -> ResourceSpec {
         ResourceSpec { name: name.to_owned(), weight: 1 }
@@ -156,9 +156,9 @@ mod tests {
         ];
         let specs = [spec("cpu"), spec("memory"), spec("example.com/gpu")];
         for case in &cases {
-            let mut node = empty(node("n", case.allocatable));
-            node.pods.push(pod(case.used).into());
-            let got = score(&pod(case.request), &specs, &node);
+            let mut node = empty(bare_node("n").has(case.allocatable));
+            node.pods.push(pod().requests(case.used).into());
+            let got = score(&pod().requests(case.request), &specs, &node);
             assert_eq!(got, case.score, "case: {}", case.name);
         }
     }
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn volume_count_is_one_more_fraction() {
         let specs = default_resources();
-        let node = empty(node("n", &[("cpu", "10"), ("memory", "1000")]));
-        let request = pod(&[("cpu", "5"), ("memory", "500")]);
+        let node = empty(bare_node("n").has(&[("cpu", "10"), ("memory", "1000")]));
+        let request = pod().requests(&[("cpu", "5"), ("memory", "500")]);
         let score = |volumes| score_with_volumes(&request, &specs, &node, volumes);
         assert_eq!(score(None), 75);
         assert_eq!(score(Some((0, 0, 0))), 75, "no limit, no share");
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn pods_that_request_nothing_that_counts_are_skipped() {
         let specs = default_resources();
-        assert!(is_skipped(&pod(&[]), &specs));
-        assert!(is_skipped(&pod(&[("cpu", "0")]), &specs));
-        assert!(is_skipped(&pod(&[("example.com/gpu", "1")]), &specs));
-        assert!(!is_skipped(&pod(&[("memory", "1")]), &specs));
-        let mut overhead_only = pod(&[]);
+        assert!(is_skipped(&pod().requests(&[]), &specs));
+        assert!(is_skipped(&pod().requests(&[("cpu", "0")]), &specs));
+        assert!(is_skipped(&pod().requests(&[("example.com/gpu", "1")]), &specs));
+        assert!(!is_skipped(&pod().requests(&[("memory", "1")]), &specs));
+        let mut overhead_only = pod().requests(&[]);
         overhead_only.overhead = resources(&[("cpu", "1m")]);
         assert!(!is_skipped(&overhead_only, &specs));
-        let mut pod_level = pod(&[]);
+        let mut pod_level = pod().requests(&[]);
         pod_level.pod_requests = Some(resources(&[("cpu", "1")]));
         assert!(!is_skipped(&pod_level, &specs));
     }

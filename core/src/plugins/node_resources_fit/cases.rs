@@ -4,14 +4,15 @@ use super::hint_cases::hint_cases;
 use super::{NAME, ScoringStrategy, ScoringStrategyType};
 use crate::framework::args::{NodeResourcesFitArgs, PluginArgs};
 use crate::naive::NaiveCode;
-use crate::naive::cases::{Cases, PluginCase, node, worker};
+use crate::naive::cases::{Cases, PluginCase};
+use crate::testkit::{PodParts, large_node, pod};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
 
 fn filter_cases() -> Vec<PluginCase> {
-    let nodes = [node("a", ""), node("b", "")];
-    let case = |name, cpu| PluginCase::new(name, &nodes, worker(cpu, 0)).with(&[("a", worker("6", 0))]);
+    let nodes = [large_node("a"), large_node("b")];
+    let case = |name, cpu| PluginCase::new(name, &nodes, pod().cpu(cpu)).with(&[("a", pod().cpu("6"))]);
     let full = ("a", NaiveCode::Unschedulable, "Insufficient cpu");
     let never = |name| (name, NaiveCode::UnschedulableAndUnresolvable, "Insufficient cpu");
     vec![
@@ -22,14 +23,14 @@ fn filter_cases() -> Vec<PluginCase> {
 }
 
 fn score_cases() -> Vec<PluginCase> {
-    let nodes = [node("a", ""), node("b", "")];
+    let nodes = [large_node("a"), large_node("b")];
     let by = |strategy| {
         let scoring_strategy = ScoringStrategy { strategy, resources: vec![("cpu".to_owned(), 1)] };
         PluginArgs::NodeResourcesFit(NodeResourcesFitArgs { scoring_strategy, ..Default::default() })
     };
     let case = |name, strategy| {
-        PluginCase::new(name, &nodes, worker("1", 0))
-            .with(&[("a", worker("4", 0))])
+        PluginCase::new(name, &nodes, pod().cpu("1"))
+            .with(&[("a", pod().cpu("4"))])
             .with_args(NAME, by(strategy))
     };
     vec![

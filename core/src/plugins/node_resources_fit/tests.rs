@@ -1,24 +1,21 @@
 use super::*;
 use crate::input::ContainerInput;
-use crate::naive::testing::{container, empty, node, pod, resources, sidecar, strings};
+use crate::testkit::{NodeParts, PodParts, bare_node, container, empty, pod, resources, sidecar, strings};
 
 type List = &'static [(&'static str, &'static str)];
 
 /// A node of 10 millicores, 20 bytes and so on, with one pod on it that uses `used`.
 fn node_using(used: &[(&str, &str)]) -> NaiveNode {
-    let mut node = empty(node(
-        "n",
-        &[
-            ("cpu", "10m"),
-            ("memory", "20"),
-            ("pods", "32"),
-            ("ephemeral-storage", "20"),
-            ("example.com/a", "5"),
-            ("kubernetes.io/thing", "5"),
-            ("hugepages-2Mi", "5"),
-        ],
-    ));
-    node.pods.push(pod(used).into());
+    let mut node = empty(bare_node("n").has(&[
+        ("cpu", "10m"),
+        ("memory", "20"),
+        ("pods", "32"),
+        ("ephemeral-storage", "20"),
+        ("example.com/a", "5"),
+        ("kubernetes.io/thing", "5"),
+        ("hugepages-2Mi", "5"),
+    ]));
+    node.pods.push(pod().requests(used).into());
     node
 }
 
@@ -38,23 +35,24 @@ fn filter_cases() {
     let c = container;
     let pod_level = |pod_requests: List, main: List| PodInput {
         pod_requests: Some(resources(pod_requests)),
-        ..pod(main)
+        ..pod().requests(main)
     };
-    let overhead = |overhead: List, main: List| PodInput { overhead: resources(overhead), ..pod(main) };
+    let overhead =
+        |overhead: List, main: List| PodInput { overhead: resources(overhead), ..pod().requests(main) };
     #[rustfmt::skip]
     let cases = [
-        Case { name: "nothing requested fits a full node", pod: pod(&[]), used: &[("cpu", "10m"), ("memory", "20")], reasons: &[], is_unresolvable: false },
-        Case { name: "nothing requested fits an overcommitted node", pod: pod(&[]), used: &[("cpu", "12m"), ("memory", "30")], reasons: &[], is_unresolvable: false },
-        Case { name: "zero requested fits an overcommitted node", pod: pod(&[("cpu", "0"), ("memory", "0")]), used: &[("cpu", "12m"), ("memory", "30")], reasons: &[], is_unresolvable: false },
-        Case { name: "one resource requested, the other overcommitted", pod: pod(&[("cpu", "1m"), ("memory", "0")]), used: &[("memory", "30")], reasons: &[], is_unresolvable: false },
-        Case { name: "both fit", pod: pod(&[("cpu", "1m"), ("memory", "1")]), used: &[("cpu", "5m"), ("memory", "5")], reasons: &[], is_unresolvable: false },
-        Case { name: "exactly full", pod: pod(&[("cpu", "5m"), ("memory", "1")]), used: &[("cpu", "5m"), ("memory", "19")], reasons: &[], is_unresolvable: false },
-        Case { name: "exactly the whole node", pod: pod(&[("cpu", "10m"), ("memory", "20")]), used: &[], reasons: &[], is_unresolvable: false },
-        Case { name: "both short", pod: pod(&[("cpu", "1m"), ("memory", "1")]), used: &[("cpu", "10m"), ("memory", "20")], reasons: &["Insufficient cpu", "Insufficient memory"], is_unresolvable: false },
-        Case { name: "cpu short", pod: pod(&[("cpu", "2m"), ("memory", "1")]), used: &[("cpu", "9m"), ("memory", "5")], reasons: &["Insufficient cpu"], is_unresolvable: false },
-        Case { name: "memory short", pod: pod(&[("cpu", "1m"), ("memory", "2")]), used: &[("cpu", "5m"), ("memory", "19")], reasons: &["Insufficient memory"], is_unresolvable: false },
-        Case { name: "more than the node has", pod: pod(&[("cpu", "11m"), ("memory", "1")]), used: &[("memory", "20")], reasons: &["Insufficient cpu", "Insufficient memory"], is_unresolvable: true },
-        Case { name: "parts of a unit count as whole", pod: pod(&[("cpu", "9100u")]), used: &[("cpu", "100u")], reasons: &["Insufficient cpu"], is_unresolvable: false },
+        Case { name: "nothing requested fits a full node", pod: pod().requests(&[]), used: &[("cpu", "10m"), ("memory", "20")], reasons: &[], is_unresolvable: false },
+        Case { name: "nothing requested fits an overcommitted node", pod: pod().requests(&[]), used: &[("cpu", "12m"), ("memory", "30")], reasons: &[], is_unresolvable: false },
+        Case { name: "zero requested fits an overcommitted node", pod: pod().requests(&[("cpu", "0"), ("memory", "0")]), used: &[("cpu", "12m"), ("memory", "30")], reasons: &[], is_unresolvable: false },
+        Case { name: "one resource requested, the other overcommitted", pod: pod().requests(&[("cpu", "1m"), ("memory", "0")]), used: &[("memory", "30")], reasons: &[], is_unresolvable: false },
+        Case { name: "both fit", pod: pod().requests(&[("cpu", "1m"), ("memory", "1")]), used: &[("cpu", "5m"), ("memory", "5")], reasons: &[], is_unresolvable: false },
+        Case { name: "exactly full", pod: pod().requests(&[("cpu", "5m"), ("memory", "1")]), used: &[("cpu", "5m"), ("memory", "19")], reasons: &[], is_unresolvable: false },
+        Case { name: "exactly the whole node", pod: pod().requests(&[("cpu", "10m"), ("memory", "20")]), used: &[], reasons: &[], is_unresolvable: false },
+        Case { name: "both short", pod: pod().requests(&[("cpu", "1m"), ("memory", "1")]), used: &[("cpu", "10m"), ("memory", "20")], reasons: &["Insufficient cpu", "Insufficient memory"], is_unresolvable: false },
+        Case { name: "cpu short", pod: pod().requests(&[("cpu", "2m"), ("memory", "1")]), used: &[("cpu", "9m"), ("memory", "5")], reasons: &["Insufficient cpu"], is_unresolvable: false },
+        Case { name: "memory short", pod: pod().requests(&[("cpu", "1m"), ("memory", "2")]), used: &[("cpu", "5m"), ("memory", "19")], reasons: &["Insufficient memory"], is_unresolvable: false },
+        Case { name: "more than the node has", pod: pod().requests(&[("cpu", "11m"), ("memory", "1")]), used: &[("memory", "20")], reasons: &["Insufficient cpu", "Insufficient memory"], is_unresolvable: true },
+        Case { name: "parts of a unit count as whole", pod: pod().requests(&[("cpu", "9100u")]), used: &[("cpu", "100u")], reasons: &["Insufficient cpu"], is_unresolvable: false },
         // Init containers and sidecars.
         Case { name: "init container too large", pod: init_pod(vec![c(&[("cpu", "3m")])], vec![c(&[("cpu", "1m")])]), used: &[("cpu", "8m")], reasons: &["Insufficient cpu"], is_unresolvable: false },
         Case { name: "largest init container too large", pod: init_pod(vec![c(&[("memory", "1")]), c(&[("memory", "3")])], vec![c(&[("memory", "1")])]), used: &[("memory", "18")], reasons: &["Insufficient memory"], is_unresolvable: false },
@@ -62,15 +60,15 @@ fn filter_cases() {
         Case { name: "sidecars do", pod: init_pod(vec![sidecar(&[("cpu", "1m")]), sidecar(&[("cpu", "1m")])], vec![c(&[("cpu", "1m")])]), used: &[("cpu", "8m")], reasons: &["Insufficient cpu"], is_unresolvable: false },
         Case { name: "sidecars that fit", pod: init_pod(vec![sidecar(&[("cpu", "1m")])], vec![c(&[("cpu", "1m")])]), used: &[("cpu", "8m")], reasons: &[], is_unresolvable: false },
         // Scalar resources.
-        Case { name: "extended resource fits", pod: pod(&[("example.com/a", "5")]), used: &[], reasons: &[], is_unresolvable: false },
-        Case { name: "extended resource in use", pod: pod(&[("example.com/a", "1")]), used: &[("example.com/a", "5")], reasons: &["Insufficient example.com/a"], is_unresolvable: false },
-        Case { name: "extended resource beyond the node", pod: pod(&[("example.com/a", "6")]), used: &[], reasons: &["Insufficient example.com/a"], is_unresolvable: true },
+        Case { name: "extended resource fits", pod: pod().requests(&[("example.com/a", "5")]), used: &[], reasons: &[], is_unresolvable: false },
+        Case { name: "extended resource in use", pod: pod().requests(&[("example.com/a", "1")]), used: &[("example.com/a", "5")], reasons: &["Insufficient example.com/a"], is_unresolvable: false },
+        Case { name: "extended resource beyond the node", pod: pod().requests(&[("example.com/a", "6")]), used: &[], reasons: &["Insufficient example.com/a"], is_unresolvable: true },
         Case { name: "extended resource over several containers", pod: init_pod(vec![], vec![c(&[("example.com/a", "3")]), c(&[("example.com/a", "3")])]), used: &[], reasons: &["Insufficient example.com/a"], is_unresolvable: true },
         Case { name: "extended resource over several init containers", pod: init_pod(vec![c(&[("example.com/a", "3")]), c(&[("example.com/a", "3")])], vec![]), used: &[], reasons: &[], is_unresolvable: false },
-        Case { name: "a resource the node does not know", pod: pod(&[("example.com/b", "1")]), used: &[], reasons: &["Insufficient example.com/b"], is_unresolvable: true },
-        Case { name: "the same, but zero of it", pod: pod(&[("example.com/b", "0")]), used: &[], reasons: &[], is_unresolvable: false },
-        Case { name: "a native prefixed resource", pod: pod(&[("kubernetes.io/thing", "6")]), used: &[], reasons: &["Insufficient kubernetes.io/thing"], is_unresolvable: true },
-        Case { name: "huge pages", pod: pod(&[("hugepages-2Mi", "3")]), used: &[("hugepages-2Mi", "3")], reasons: &["Insufficient hugepages-2Mi"], is_unresolvable: false },
+        Case { name: "a resource the node does not know", pod: pod().requests(&[("example.com/b", "1")]), used: &[], reasons: &["Insufficient example.com/b"], is_unresolvable: true },
+        Case { name: "the same, but zero of it", pod: pod().requests(&[("example.com/b", "0")]), used: &[], reasons: &[], is_unresolvable: false },
+        Case { name: "a native prefixed resource", pod: pod().requests(&[("kubernetes.io/thing", "6")]), used: &[], reasons: &["Insufficient kubernetes.io/thing"], is_unresolvable: true },
+        Case { name: "huge pages", pod: pod().requests(&[("hugepages-2Mi", "3")]), used: &[("hugepages-2Mi", "3")], reasons: &["Insufficient hugepages-2Mi"], is_unresolvable: false },
         Case { name: "extended resource of an init container fits", pod: init_pod(vec![c(&[("example.com/a", "5")])], vec![c(&[("example.com/a", "1")])]), used: &[], reasons: &[], is_unresolvable: false },
         Case { name: "extended resource of an init container in use", pod: init_pod(vec![c(&[("example.com/a", "1")])], vec![]), used: &[("example.com/a", "5")], reasons: &["Insufficient example.com/a"], is_unresolvable: false },
         Case { name: "extended resource of an init container beyond the node", pod: init_pod(vec![c(&[("example.com/a", "1")]), c(&[("example.com/a", "6")])], vec![]), used: &[], reasons: &["Insufficient example.com/a"], is_unresolvable: true },
@@ -80,11 +78,11 @@ fn filter_cases() {
         Case { name: "huge pages over several containers", pod: init_pod(vec![], vec![c(&[("hugepages-2Mi", "3")]), c(&[("hugepages-2Mi", "3")])]), used: &[], reasons: &["Insufficient hugepages-2Mi"], is_unresolvable: true },
         Case { name: "pod level huge pages fit", pod: pod_level(&[("hugepages-2Mi", "5")], &[("hugepages-2Mi", "2")]), used: &[], reasons: &[], is_unresolvable: false },
         Case { name: "pod level fits whatever its init containers and containers add up to", pod: PodInput { pod_requests: Some(resources(&[("cpu", "5m"), ("memory", "5")])), ..init_pod(vec![sidecar(&[("cpu", "3m")]), c(&[("memory", "4")])], vec![c(&[("cpu", "3m")])]) }, used: &[("cpu", "5m"), ("memory", "15")], reasons: &[], is_unresolvable: false },
-        Case { name: "an unprefixed unknown resource is not looked at", pod: pod(&[("storage", "1E")]), used: &[], reasons: &[], is_unresolvable: false },
+        Case { name: "an unprefixed unknown resource is not looked at", pod: pod().requests(&[("storage", "1E")]), used: &[], reasons: &[], is_unresolvable: false },
         // Ephemeral storage.
-        Case { name: "ephemeral storage fits", pod: pod(&[("ephemeral-storage", "10")]), used: &[("ephemeral-storage", "10")], reasons: &[], is_unresolvable: false },
-        Case { name: "ephemeral storage short", pod: pod(&[("ephemeral-storage", "11")]), used: &[("ephemeral-storage", "10")], reasons: &["Insufficient ephemeral-storage"], is_unresolvable: false },
-        Case { name: "ephemeral storage beyond the node", pod: pod(&[("ephemeral-storage", "25")]), used: &[], reasons: &["Insufficient ephemeral-storage"], is_unresolvable: true },
+        Case { name: "ephemeral storage fits", pod: pod().requests(&[("ephemeral-storage", "10")]), used: &[("ephemeral-storage", "10")], reasons: &[], is_unresolvable: false },
+        Case { name: "ephemeral storage short", pod: pod().requests(&[("ephemeral-storage", "11")]), used: &[("ephemeral-storage", "10")], reasons: &["Insufficient ephemeral-storage"], is_unresolvable: false },
+        Case { name: "ephemeral storage beyond the node", pod: pod().requests(&[("ephemeral-storage", "25")]), used: &[], reasons: &["Insufficient ephemeral-storage"], is_unresolvable: true },
         // Overhead and pod level.
         Case { name: "overhead fits", pod: overhead(&[("cpu", "3m")], &[("cpu", "1m")]), used: &[("cpu", "5m")], reasons: &[], is_unresolvable: false },
         Case { name: "overhead does not fit", pod: overhead(&[("memory", "15")], &[("memory", "1")]), used: &[("memory", "5")], reasons: &["Insufficient memory"], is_unresolvable: false },
@@ -109,12 +107,12 @@ fn filter_cases() {
 #[test]
 fn the_number_of_pods_is_limited_whatever_they_request() {
     let full = |pods| {
-        let mut node = empty(node("n", &[("cpu", "10"), ("pods", pods)]));
-        node.pods.push(pod(&[("cpu", "5")]).into());
+        let mut node = empty(bare_node("n").has(&[("cpu", "10"), ("pods", pods)]));
+        node.pods.push(pod().requests(&[("cpu", "5")]).into());
         node
     };
     let reasons = |request: List, node: &NaiveNode| {
-        filter(&pod(request), &FitArgs::default(), node).map(|v| (v.reasons, v.code))
+        filter(&pod().requests(request), &FitArgs::default(), node).map(|v| (v.reasons, v.code))
     };
     assert_eq!(reasons(&[], &full("2")), None);
     let too_many = Some((strings(&["Too many pods"]), NaiveCode::Unschedulable));
@@ -123,7 +121,7 @@ fn the_number_of_pods_is_limited_whatever_they_request() {
     let both = strings(&["Too many pods", "Insufficient cpu"]);
     assert_eq!(reasons(&[("cpu", "6")], &full("1")), Some((both.clone(), NaiveCode::Unschedulable)));
     assert_eq!(reasons(&[("cpu", "11")], &full("1")), Some((both, NaiveCode::UnschedulableAndUnresolvable)));
-    let limitless = empty(node("n", &[("cpu", "10")]));
+    let limitless = empty(bare_node("n").has(&[("cpu", "10")]));
     assert_eq!(reasons(&[], &limitless), too_many);
 }
 
@@ -134,8 +132,9 @@ fn ignored_resources_are_not_checked() {
         ignored_resource_groups: BTreeSet::from(["acme.org".to_owned(), "kubernetes.io".to_owned()]),
         ..FitArgs::default()
     };
-    let reasons =
-        |request: List| filter(&pod(request), &args, &node_using(&[])).map_or(vec![], |v| v.reasons);
+    let reasons = |request: List| {
+        filter(&pod().requests(request), &args, &node_using(&[])).map_or(vec![], |v| v.reasons)
+    };
     assert!(reasons(&[("example.com/b", "1")]).is_empty());
     assert!(reasons(&[("acme.org/x", "1"), ("acme.org/y", "1")]).is_empty());
     assert_eq!(reasons(&[("example.com/c", "1"), ("acme.org/x", "1")]), ["Insufficient example.com/c"]);
@@ -182,14 +181,14 @@ fn least_and_most_allocated_cases() {
         Case { name: "a name that is no resource of a node", resources: vec![spec("pods", 1), spec("storage", 1)], request: &[], allocatable: &[("pods", "10"), ("storage", "10")], used: &[], least: 0, most: 0 },
     ];
     for case in &cases {
-        let mut node = empty(node("n", case.allocatable));
-        node.pods = case.used.iter().map(|used| pod(used).into()).collect();
+        let mut node = empty(bare_node("n").has(case.allocatable));
+        node.pods = case.used.iter().map(|used| pod().requests(used).into()).collect();
         for (strategy, expected) in [
             (NaiveScoringStrategyType::LeastAllocated, case.least),
             (NaiveScoringStrategyType::MostAllocated, case.most),
         ] {
             let args = FitArgs { strategy, resources: case.resources.clone(), ..FitArgs::default() };
-            let got = score(&pod(case.request), &args, &node);
+            let got = score(&pod().requests(case.request), &args, &node);
             assert_eq!(got, expected, "case: {}, {:?}", case.name, args.strategy);
         }
     }
@@ -199,7 +198,7 @@ fn least_and_most_allocated_cases() {
 fn sidecars_count_in_scores() {
     let with_sidecar = init_pod(vec![sidecar(&[("cpu", "2")])], vec![container(&[("cpu", "1")])]);
     let args = FitArgs { resources: vec![spec("cpu", 1)], ..FitArgs::default() };
-    let mut node = empty(node("n", &[("cpu", "10")]));
+    let mut node = empty(bare_node("n").has(&[("cpu", "10")]));
     assert_eq!(score(&with_sidecar, &args, &node), 70);
     node.pods.push(with_sidecar.clone().into());
     assert_eq!(score(&with_sidecar, &args, &node), 40);
@@ -259,14 +258,15 @@ fn requested_to_capacity_ratio_cases() {
         Case { name: "extended resources of different weight", shape: rising, resources: vec![spec("example.com/gpu", 2), spec("cpu", 1)], request: &[("example.com/gpu", "4"), ("cpu", "1")], score: 75 },
     ];
     for case in &cases {
-        let mut node = empty(node("n", &[("cpu", "4"), ("memory", "10000"), ("example.com/gpu", "8")]));
-        node.pods.push(pod(&[("cpu", "0"), ("memory", "0"), ("example.com/gpu", "4")]).into());
+        let mut node =
+            empty(bare_node("n").has(&[("cpu", "4"), ("memory", "10000"), ("example.com/gpu", "8")]));
+        node.pods.push(pod().requests(&[("cpu", "0"), ("memory", "0"), ("example.com/gpu", "4")]).into());
         let args = FitArgs {
             strategy: NaiveScoringStrategyType::RequestedToCapacityRatio(points(case.shape)),
             resources: case.resources.clone(),
             ..FitArgs::default()
         };
-        let got = score(&pod(case.request), &args, &node);
+        let got = score(&pod().requests(case.request), &args, &node);
         assert_eq!(got, case.score, "case: {}", case.name);
     }
 }

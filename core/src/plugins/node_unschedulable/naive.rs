@@ -54,7 +54,7 @@ pub fn filter(pod: &PodInput, node: &NaiveNode) -> Option<NaiveVerdict> {
 mod tests {
     use super::*;
     use crate::input::{NodeInput, TolerationInput};
-    use crate::naive::testing::{empty, node, toleration};
+    use crate::testkit::{bare_node, empty, toleration};
 
     #[test]
     fn node_unschedulable_cases() {
@@ -76,7 +76,7 @@ mod tests {
             Case { name: "another key tolerated", unschedulable: true, tolerations: vec![toleration("gpu", "Exists", "", "")], fits: false },
         ];
         for case in cases {
-            let node = empty(NodeInput { unschedulable: case.unschedulable, ..node("n", &[]) });
+            let node = empty(NodeInput { unschedulable: case.unschedulable, ..bare_node("n") });
             let pod = PodInput { tolerations: case.tolerations, ..Default::default() };
             assert_eq!(filter(&pod, &node).is_none(), case.fits, "case: {}", case.name);
         }

@@ -4,8 +4,9 @@ use super::hint_cases::hint_cases;
 use crate::input::storage::StorageInput;
 use crate::input::{NodeInput, PodInput};
 use crate::naive::NaiveCode;
-use crate::naive::cases::{Cases, PluginCase, node, pod};
-use crate::naive::testing::storage::{claim, csi_node, pod_with, uses, volume};
+use crate::naive::cases::{Cases, PluginCase};
+use crate::testkit::storage::{claim, csi_node, pod_with, uses, volume};
+use crate::testkit::{large_node, pod};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
@@ -16,7 +17,7 @@ fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<Sto
 }
 
 fn filter_cases() -> Vec<PluginCase> {
-    let nodes = [node("a", ""), node("b", "")];
+    let nodes = [large_node("a"), large_node("b")];
     let objects = || -> Vec<StorageInput> {
         vec![
             csi_node("a", &[("csi", Some(1))]).into(),
@@ -30,7 +31,7 @@ fn filter_cases() -> Vec<PluginCase> {
     let using = |name| pod_with(&[uses(name)]);
     let placed = [("a", using("c-0")), ("b", using("c-0"))];
     vec![
-        case("no volume", &nodes, pod(""), Vec::new()),
+        case("no volume", &nodes, pod(), Vec::new()),
         case("one more than a node may attach", &nodes, using("c-1"), objects()).with(&placed).rejects(&[(
             "a",
             NaiveCode::Unschedulable,

@@ -1,9 +1,9 @@
 use super::*;
 use crate::input::storage::{BindingMode, StorageInput};
-use crate::naive::testing::storage::{
+use crate::testkit::storage::{
     attachment, claim, class, cluster, csi_node, driver, ephemeral, pod_with, uses, volume,
 };
-use crate::naive::testing::{empty, node};
+use crate::testkit::{bare_node, empty};
 
 const EBS: &str = "ebs.csi.aws.com";
 
@@ -115,7 +115,7 @@ fn limit_cases() {
         fits: true,
     });
     for case in cases {
-        let mut node = empty(node("n", &[]));
+        let mut node = empty(bare_node("n"));
         node.pods = case.placed.into_iter().map(Into::into).collect();
         let cluster = cluster([objects(), case.more].concat(), node);
         assert_eq!(pre_filter(&case.wanted), NaivePreFilter::AllNodes, "case: {}", case.name);
@@ -127,7 +127,7 @@ fn limit_cases() {
 
 #[test]
 fn pvcs_must_exist_and_be_owned_by_the_pod_if_ephemeral() {
-    let cluster = cluster(objects(), empty(node("n", &[])));
+    let cluster = cluster(objects(), empty(bare_node("n")));
     let reason = |pod: &PodInput| {
         let verdict = filter(&cluster, pod, &cluster.nodes[0]).expect("the claim is of no use");
         assert_eq!(verdict.code, NaiveCode::UnschedulableAndUnresolvable);
@@ -161,7 +161,7 @@ fn missing_csi_driver_rejects_when_driver_requires_installation() {
         ("it does, and there is no CSINode", vec![object(&required())], false),
     ];
     for (name, more, fits) in cases {
-        let cluster = cluster([objects(), more].concat(), empty(node("n", &[])));
+        let cluster = cluster([objects(), more].concat(), empty(bare_node("n")));
         let reason = "csi CSI driver is not installed on the node";
         let expected = (!fits).then(|| NaiveVerdict::new(NAME, NaiveCode::Unschedulable, reason));
         assert_eq!(filter(&cluster, &pod_with(&[uses("a")]), &cluster.nodes[0]), expected, "case: {name}");

@@ -8,8 +8,9 @@ use crate::input::{
     NodeAffinityInput, NodeInput, NodeSelectorTermInput, OwnerInput, PodInput, RequirementInput,
     ServiceInput, SpreadConstraintInput, TaintInput, WorkloadInput, WorkloadKind,
 };
-use crate::naive::cases::{Cases, PluginCase, PodParts, hard, labels, node, pod, selector, soft};
+use crate::naive::cases::{Cases, PluginCase};
 use crate::naive::{NaiveCluster, NaiveCode};
+use crate::testkit::{NodeParts, PodParts, hard, labels, large_node, pod, selector, soft};
 
 pub(super) const CASES: Cases =
     Cases { filter: Some(filter_cases), score: Some(score_cases), hints: hint_cases };
@@ -28,13 +29,13 @@ const LACKS: (NaiveCode, &str) = (NaiveCode::UnschedulableAndUnresolvable, NO_LA
 /// Two zones of two nodes: a and b in z1, x and y in z2.
 fn four() -> Vec<NodeInput> {
     [("a", "z1"), ("b", "z1"), ("x", "z2"), ("y", "z2")]
-        .map(|(name, zone)| node(name, &format!("zone={zone} node={name} {HOST}={name}")))
+        .map(|(name, zone)| large_node(name).labels(&format!("zone={zone} node={name} {HOST}={name}")))
         .to_vec()
 }
 
 /// So many pods with the labels on each node.
 fn each(text: &str, counts: &[(&'static str, usize)]) -> Vec<(&'static str, PodInput)> {
-    counts.iter().flat_map(|&(node, count)| vec![(node, pod(text)); count]).collect()
+    counts.iter().flat_map(|&(node, count)| vec![(node, pod().labels(text)); count]).collect()
 }
 
 fn skewed(names: &[&'static str]) -> Vec<(&'static str, NaiveCode, &'static str)> {
@@ -105,7 +106,7 @@ fn owned(pod: PodInput, kind: WorkloadKind) -> PodInput {
 
 /// Filter by one constraint.
 fn one_hard_constraint() -> Vec<PluginCase> {
-    let web = || pod("app=web");
+    let web = || pod().labels("app=web");
     let by_zone = |skew| web().spread(hard(skew, "zone", "app=web"));
     let by_node = |skew| web().spread(hard(skew, "node", "app=web"));
     let uneven = each("app=web", &[("a", 2), ("b", 1), ("y", 3)]);
@@ -116,33 +117,37 @@ fn one_hard_constraint() -> Vec<PluginCase> {
         PluginCase::new("no constraints, no defaults that apply", &four(), web()),
         PluginCase::new("only soft constraints", &four(), web().spread(soft(1, "zone", "app=web"))),
         PluginCase::new("an empty cluster", &four(), by_zone(1)).all_fit(),
-        PluginCase::new("an empty cluster, and the pod is not one of those counted", &four(), pod("app=db").spread(hard(1, "zone", "app=web"))).all_fit(),
+        PluginCase::new("an empty cluster, and the pod is not one of those counted", &four(), pod().labels("app=db").spread(hard(1, "zone", "app=web"))).all_fit(),
         PluginCase::new("even zones", &four(), by_zone(1)).with(&each("app=web", &[("a", 2), ("b", 1), ("y", 3)])).all_fit(),
         PluginCase::new("one zone ahead", &four(), by_zone(1)).with(&each("app=web", &[("a", 1), ("b", 1), ("x", 1)])).rejects(&skewed(&["a", "b"])),
         PluginCase::new("only the emptiest node", &four(), by_node(1)).with(&uneven).rejects(&skewed(&["a", "b", "y"])),
         PluginCase::new("a skew of two lets more nodes in", &four(), by_node(2)).with(&uneven).rejects(&skewed(&["a", "y"])),
-        PluginCase::new("the pod does not count itself", &four(), pod("app=db").spread(hard(1, "node", "app=web"))).with(&uneven).rejects(&skewed(&["a", "y"])),
+        PluginCase::new("the pod does not count itself", &four(), pod().labels("app=db").spread(hard(1, "node", "app=web"))).with(&uneven).rejects(&skewed(&["a", "y"])),
         PluginCase::new("pods of another namespace do not count", &four(), by_zone(1)).with(&[("a", web().namespaced("other")), ("b", web().namespaced("other")), ("x", web())]).rejects(&skewed(&["x", "y"])),
         PluginCase::new("terminating pods do not count", &four(), by_node(1)).with(&[("a", web().terminating()), ("b", web())]).rejects(&skewed(&["b"])),
         PluginCase::new("a node without the key is out, and its pods do not count", &without_zone, by_zone(1)).with(&each("app=web", &[("a", 1), ("b", 2), ("x", 2)])).rejects(&[("b", LACKS.0, LACKS.1), ("x", SKEWED.0, SKEWED.1), ("y", SKEWED.0, SKEWED.1)]),
         PluginCase::new("no node has the key", &four(), web().spread(hard(1, "rack", "app=web"))).rejects(&["a", "b", "x", "y"].map(|name| (name, LACKS.0, LACKS.1))),
         PluginCase::new("an absent selector matches no pods, not even the pod", &four(), web().spread(hard(1, "zone", "-"))).with(&uneven).all_fit(),
         PluginCase::new("an empty selector matches the pod but no others", &four(), web().spread(hard(1, "zone", ""))).with(&uneven).all_fit(),
-        PluginCase::new("operators of selectors", &four(), web().spread(hard(1, "node", "app!=db tier"))).with(&[("a", pod("app=web tier=1")), ("b", pod("app=db tier=1")), ("x", web())]).all_fit(),
-        PluginCase::new("operators of selectors, when the pod counts itself", &four(), pod("app=web tier=2").spread(hard(1, "node", "app!=db tier"))).with(&[("a", pod("app=web tier=1")), ("b", pod("app=db tier=1")), ("x", web())]).rejects(&skewed(&["a"])),
+        PluginCase::new("operators of selectors", &four(), web().spread(hard(1, "node", "app!=db tier"))).with(&[("a", pod().labels("app=web tier=1")), ("b", pod().labels("app=db tier=1")), ("x", web())]).all_fit(),
+        PluginCase::new("operators of selectors, when the pod counts itself", &four(), pod().labels("app=web tier=2").spread(hard(1, "node", "app!=db tier"))).with(&[("a", pod().labels("app=web tier=1")), ("b", pod().labels("app=db tier=1")), ("x", web())]).rejects(&skewed(&["a"])),
     ];
     cases
 }
 
 /// Filter by constraints with few domains, policies and label keys.
 fn refined_hard_constraints() -> Vec<PluginCase> {
-    let web = || pod("app=web");
+    let web = || pod().labels("app=web");
     let by_zone = || hard(1, "zone", "app=web");
     let by_node = || hard(1, "node", "app=web");
     let mut spot = four();
     spot[3] = tainted(spot[3].clone());
     let three = &four()[..3];
-    let revisions = [("a", pod("app=web rev=1")), ("b", pod("app=web rev=1")), ("x", pod("app=web rev=2"))];
+    let revisions = [
+        ("a", pod().labels("app=web rev=1")),
+        ("b", pod().labels("app=web rev=1")),
+        ("x", pod().labels("app=web rev=2")),
+    ];
     #[rustfmt::skip]
     let cases = vec![
         PluginCase::new("fewer nodes than domains wanted: the least is 0", three, web().spread(min_domains(4, hard(2, "node", "app=web")))).with(&each("app=web", &[("a", 2), ("b", 2), ("x", 1)])).rejects(&skewed(&["a", "b"])),
@@ -156,11 +161,11 @@ fn refined_hard_constraints() -> Vec<PluginCase> {
         PluginCase::new("unless their affinity is ignored, again", &four(), on_nodes(web(), &["a", "y"]).spread(ignoring_affinity(by_node()))).with(&each("app=web", &[("a", 1), ("y", 1), ("x", 1)])).rejects(&skewed(&["a", "x", "y"])),
         PluginCase::new("an empty tainted node is a domain", &spot, web().spread(by_node())).with(&each("app=web", &[("a", 1), ("b", 1), ("x", 1)])).rejects(&skewed(&["a", "b", "x"])),
         PluginCase::new("unless taints are honoured", &spot, web().spread(honoring_taints(by_node()))).with(&each("app=web", &[("a", 1), ("b", 1), ("x", 1)])).all_fit(),
-        PluginCase::new("and not tolerated", &spot, web().tolerating("spot").spread(honoring_taints(by_node()))).with(&each("app=web", &[("a", 1), ("b", 1), ("x", 1)])).rejects(&skewed(&["a", "b", "x"])),
-        PluginCase::new("label keys narrow the selector", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], by_node()))).with(&revisions).rejects(&skewed(&["x"])),
-        PluginCase::new("label keys that are merged already", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "app=web rev=2")))).with(&revisions).rejects(&skewed(&["x"])),
-        PluginCase::new("label keys make an empty selector count", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "")))).with(&revisions).rejects(&skewed(&["x"])),
-        PluginCase::new("label keys do not help an absent selector", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "-")))).with(&revisions).all_fit(),
+        PluginCase::new("and not tolerated", &spot, web().tolerates("spot").spread(honoring_taints(by_node()))).with(&each("app=web", &[("a", 1), ("b", 1), ("x", 1)])).rejects(&skewed(&["a", "b", "x"])),
+        PluginCase::new("label keys narrow the selector", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], by_node()))).with(&revisions).rejects(&skewed(&["x"])),
+        PluginCase::new("label keys that are merged already", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "app=web rev=2")))).with(&revisions).rejects(&skewed(&["x"])),
+        PluginCase::new("label keys make an empty selector count", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "")))).with(&revisions).rejects(&skewed(&["x"])),
+        PluginCase::new("label keys do not help an absent selector", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], hard(1, "node", "-")))).with(&revisions).all_fit(),
         PluginCase::new("label keys that the pod lacks are left out", &four(), web().spread(matching_keys(&["rev"], by_zone()))).with(&revisions).rejects(&skewed(&["a", "b"])),
     ];
     cases
@@ -168,9 +173,10 @@ fn refined_hard_constraints() -> Vec<PluginCase> {
 
 /// Filter by several constraints, or by defaults.
 fn several_and_default_constraints() -> Vec<PluginCase> {
-    let web = || pod("app=web");
+    let web = || pod().labels("app=web");
     let both = || web().spread(hard(1, "zone", "app=web")).spread(hard(1, "node", "app=web"));
-    let mixed = || pod("app=web tier=1").spread(hard(1, "zone", "app=web")).spread(hard(1, "node", "tier"));
+    let mixed =
+        || pod().labels("app=web tier=1").spread(hard(1, "zone", "app=web")).spread(hard(1, "node", "tier"));
     let mut without_node = four();
     without_node[2].labels.remove("node");
     let mut spot = four();
@@ -185,12 +191,12 @@ fn several_and_default_constraints() -> Vec<PluginCase> {
     let cases = vec![
         PluginCase::new("both must hold: zones even, one node empty", &four(), both()).with(&each("app=web", &[("a", 2), ("b", 1), ("y", 3)])).rejects(&skewed(&["a", "b", "y"])),
         PluginCase::new("both must hold: the zone with the empty node is ahead", &four(), both()).with(&each("app=web", &[("a", 2), ("b", 1), ("y", 4)])).rejects(&skewed(&["a", "b", "x", "y"])),
-        PluginCase::new("different selectors, each its own counts", &four(), mixed()).with(&[("a", web()), ("b", pod("tier=2")), ("y", pod("tier=2"))]).rejects(&skewed(&["a", "b", "y"])),
-        PluginCase::new("different selectors, no node left", &four(), mixed()).with(&[("a", web()), ("x", pod("tier=1")), ("y", pod("tier=1"))]).rejects(&skewed(&["a", "b", "x", "y"])),
-        PluginCase::new("different selectors, the pod in one of them only", &four(), web().spread(hard(1, "zone", "app=web")).spread(hard(1, "node", "tier"))).with(&[("a", web()), ("x", pod("tier=1")), ("y", pod("tier=2"))]).rejects(&skewed(&["a", "b"])),
+        PluginCase::new("different selectors, each its own counts", &four(), mixed()).with(&[("a", web()), ("b", pod().labels("tier=2")), ("y", pod().labels("tier=2"))]).rejects(&skewed(&["a", "b", "y"])),
+        PluginCase::new("different selectors, no node left", &four(), mixed()).with(&[("a", web()), ("x", pod().labels("tier=1")), ("y", pod().labels("tier=1"))]).rejects(&skewed(&["a", "b", "x", "y"])),
+        PluginCase::new("different selectors, the pod in one of them only", &four(), web().spread(hard(1, "zone", "app=web")).spread(hard(1, "node", "tier"))).with(&[("a", web()), ("x", pod().labels("tier=1")), ("y", pod().labels("tier=2"))]).rejects(&skewed(&["a", "b"])),
         PluginCase::new("a node that lacks one key counts for neither", &without_node, both()).with(&each("app=web", &[("a", 1), ("x", 2)])).rejects(&[("a", SKEWED.0, SKEWED.1), ("b", SKEWED.0, SKEWED.1), ("x", LACKS.0, LACKS.1)]),
         PluginCase::new("two constraints on one key, the stricter decides", &four(), web().spread(hard(3, "zone", "app=web")).spread(hard(1, "zone", "app=web"))).with(&each("app=web", &[("a", 2), ("x", 1)])).rejects(&skewed(&["a", "b"])),
-        PluginCase::new("two constraints on one key with their own selectors", &four(), pod("app=web tier=1").spread(hard(1, "zone", "app=web")).spread(hard(1, "zone", "tier"))).with(&[("a", web()), ("x", pod("tier=1"))]).rejects(&skewed(&["a", "b", "x", "y"])),
+        PluginCase::new("two constraints on one key with their own selectors", &four(), pod().labels("app=web tier=1").spread(hard(1, "zone", "app=web")).spread(hard(1, "zone", "tier"))).with(&[("a", web()), ("x", pod().labels("tier=1"))]).rejects(&skewed(&["a", "b", "x", "y"])),
         PluginCase::new("policies differ: zones by affinity, nodes not", &spot, policies(zone(), ignoring_affinity(by_node()))).with(&spread_out).rejects(&skewed(&["a", "b", "x"])),
         PluginCase::new("policies differ: zones by affinity and taints", &spot, policies(honoring_taints(zone()), by_node())).with(&spread_out).all_fit(),
         PluginCase::new("policies differ: zones by neither, nodes by both", &spot, policies(ignoring_affinity(zone()), honoring_taints(by_node()))).with(&spread_out).rejects(&skewed(&["a", "b"])),
@@ -219,9 +225,9 @@ fn filter_cases() -> Vec<PluginCase> {
 /// node.
 fn default_selector_cases() -> Vec<PluginCase> {
     use WorkloadKind::{ReplicaSet, ReplicationController, StatefulSet};
-    let web = || pod("app=web tier=1");
+    let web = || pod().labels("app=web tier=1");
     let defaults = [hard(1, "node", "-")];
-    let others = [("a", web()), ("b", pod("app=web")), ("x", pod("tier=1"))];
+    let others = [("a", web()), ("b", pod().labels("app=web")), ("x", pod().labels("tier=1"))];
     let case =
         |name, pod| PluginCase::new(name, &four(), pod).with_args(NAME, defaulting(&defaults)).with(&others);
     #[rustfmt::skip]
@@ -234,7 +240,7 @@ fn default_selector_cases() -> Vec<PluginCase> {
         case("a stateful set", owned(web(), StatefulSet)).having(owner(StatefulSet, "tier")).rejects(&skewed(&["a", "x"])),
         case("a replication controller", owned(web(), ReplicationController)).having(owner(ReplicationController, "app=web")).rejects(&skewed(&["a", "b"])),
         case("a replica set and a service", owned(web(), ReplicaSet)).having(owner(ReplicaSet, "tier=1")).having(service("app=web")).rejects(&skewed(&["a"])),
-        case("a replica set that does not select the pod counts its pods all the same", owned(pod("app=db"), ReplicaSet)).having(owner(ReplicaSet, "tier=1")).all_fit(),
+        case("a replica set that does not select the pod counts its pods all the same", owned(pod().labels("app=db"), ReplicaSet)).having(owner(ReplicaSet, "tier=1")).all_fit(),
         case("a replication controller's labels replace a service's", owned(web(), ReplicationController)).having(service("app=web")).having(owner(ReplicationController, "app=db")).all_fit(),
         case("an owner that is not there", owned(web(), ReplicaSet)).having(service("app=web")).rejects(&skewed(&["a", "b"])),
         case("an owner of another kind", owned(web(), ReplicaSet)).having(owner(StatefulSet, "tier")),
@@ -245,7 +251,7 @@ fn default_selector_cases() -> Vec<PluginCase> {
 
 /// All cases of Score. The expected numbers are worked out beside those that need it.
 fn score_cases() -> Vec<PluginCase> {
-    let web = || pod("app=web");
+    let web = || pod().labels("app=web");
     let by_node = |skew| web().spread(soft(skew, HOST, "app=web"));
     let by_zone = || web().spread(soft(1, "zone", "app=web"));
     let both = || by_zone().spread(soft(1, HOST, "app=web"));
@@ -254,7 +260,11 @@ fn score_cases() -> Vec<PluginCase> {
     without_host[3].labels.remove(HOST);
     let mut spot = four();
     spot[3] = tainted(spot[3].clone());
-    let revisions = [("a", pod("app=web rev=1")), ("b", pod("app=web rev=1")), ("x", pod("app=web rev=2"))];
+    let revisions = [
+        ("a", pod().labels("app=web rev=1")),
+        ("b", pod().labels("app=web rev=1")),
+        ("x", pod().labels("app=web rev=2")),
+    ];
     let zones: Vec<NodeInput> = four()
         .into_iter()
         .map(|mut node| {
@@ -292,11 +302,11 @@ fn score_cases() -> Vec<PluginCase> {
         // Two of four: zones ln 4, nodes ln 4: a = (3 + 2) * 1.386 = 7, x = (3 + 0) * 1.386 = 4.
         PluginCase::new("zone and node, two of four nodes", &four(), both()).with(&counts).only(&["a", "x"]).scores(&[57, 100]),
         // Zones by app: z1 1, z2 0; nodes by tier: 0, 0, 1, 1: raw 1, 1, 2, 2.
-        PluginCase::new("zone and node, each with its selector", &four(), by_zone().spread(soft(1, HOST, "tier"))).with(&[("a", web()), ("x", pod("tier=1")), ("y", pod("tier=2"))]).scores(&[100, 100, 50, 50]),
+        PluginCase::new("zone and node, each with its selector", &four(), by_zone().spread(soft(1, HOST, "tier"))).with(&[("a", web()), ("x", pod().labels("tier=1")), ("y", pod().labels("tier=2"))]).scores(&[100, 100, 50, 50]),
         // Zones by app 1 and 1 (1.386 each); nodes by tier on a and y (1.791): raw 3, 1, 1, 3.
-        PluginCase::new("zone and node, some nodes without either", &four(), by_zone().spread(soft(1, HOST, "tier"))).with(&[("a", pod("app=web tier=1")), ("y", pod("app=web tier=1"))]).scores(&[33, 100, 100, 33]),
+        PluginCase::new("zone and node, some nodes without either", &four(), by_zone().spread(soft(1, HOST, "tier"))).with(&[("a", pod().labels("app=web tier=1")), ("y", pod().labels("app=web tier=1"))]).scores(&[33, 100, 100, 33]),
         // Both on zone: 1.386 * (1 + 0) and 1.386 * (0 + 2): raw 1, 3.
-        PluginCase::new("two constraints on the zone", &four(), by_zone().spread(soft(1, "zone", "tier"))).with(&[("b", web()), ("x", pod("tier=1")), ("y", pod("tier=2"))]).only(&["a", "x"]).scores(&[100, 33]),
+        PluginCase::new("two constraints on the zone", &four(), by_zone().spread(soft(1, "zone", "tier"))).with(&[("b", web()), ("x", pod().labels("tier=1")), ("y", pod().labels("tier=2"))]).only(&["a", "x"]).scores(&[100, 33]),
         PluginCase::new("pods of another namespace do not count", &four()[..2], by_node(1)).with(&[("a", web().namespaced("other")), ("b", web())]).scores(&[100, 0]),
         PluginCase::new("terminating pods do not count", &four()[..2], by_node(1)).with(&[("a", web().terminating()), ("b", web())]).scores(&[100, 0]),
         // Weight ln 4: raw 3, 1.
@@ -308,8 +318,8 @@ fn score_cases() -> Vec<PluginCase> {
         PluginCase::new("unless that affinity is ignored", &four(), on_nodes(web(), &["a", "b", "y"]).spread(ignoring_affinity(soft(1, "zone", "app=web")))).with(&each("app=web", &[("a", 1), ("x", 3), ("y", 2)])).scores(&[100, 100, 14, 14]),
         PluginCase::new("pods on tainted nodes count", &spot, by_zone()).with(&each("app=web", &[("a", 1), ("y", 2)])).scores(&[100, 100, 33, 33]),
         PluginCase::new("unless taints are honoured", &spot, web().spread(honoring_taints(soft(1, "zone", "app=web")))).with(&each("app=web", &[("a", 1), ("y", 2)])).scores(&[0, 0, 100, 100]),
-        PluginCase::new("label keys narrow the selector", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], soft(1, HOST, "app=web")))).with(&revisions).scores(&[100, 100, 0, 100]),
-        PluginCase::new("label keys make an empty selector count", &four(), pod("app=web rev=2").spread(matching_keys(&["rev"], soft(1, HOST, "")))).with(&revisions).scores(&[100, 100, 0, 100]),
+        PluginCase::new("label keys narrow the selector", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], soft(1, HOST, "app=web")))).with(&revisions).scores(&[100, 100, 0, 100]),
+        PluginCase::new("label keys make an empty selector count", &four(), pod().labels("app=web rev=2").spread(matching_keys(&["rev"], soft(1, HOST, "")))).with(&revisions).scores(&[100, 100, 0, 100]),
         // By name: 1.791 * (1, 2, 0, 0) + 2; no zones: one domain of nodes without, not scored.
         PluginCase::new("the system's defaults without zones", &four(), web()).having(service("app=web")).with(&service_pods).scores(&[66, 33, 100, 100]),
         // By name 1.791 * (1, 2, 0, 0) + 2, by zone 1.386 * (3, 3, 0, 0) + 4: raw 12, 14, 6, 6.

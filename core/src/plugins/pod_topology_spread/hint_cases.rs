@@ -4,9 +4,10 @@ use crate::framework::event::ActionType;
 use crate::input::PodInput;
 use crate::plugins::helper::hint_cases::{
     HintCase, RACK_R, What, ZONE_A, added, app, came, elsewhere, gap, honoring_taints, ignoring_affinity,
-    labelled, node, node_gone, node_relabelled, pod_relabelled, queues, retainted, selecting_nodes, skips,
-    spread, spread_twice, tolerates_more, went, zoned,
+    labelled, node_gone, node_relabelled, pod_relabelled, queues, retainted, selecting_nodes, skips, spread,
+    spread_twice, tolerates_more, went, zoned,
 };
+use crate::testkit::{NodeParts, node};
 
 fn spreading_as(name: &str) -> PodInput {
     PodInput { labels: app(name).labels, ..spread() }
@@ -16,9 +17,9 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
     #[rustfmt::skip]
     let cases = vec![
         queues("a node with the key", spread(), added(labelled(&[("zone", "a")]))),
-        skips("a node without the key", spread(), added(node("4"))),
+        skips("a node without the key", spread(), added(node("n").cpu("4"))),
         queues("a domain may have gone", spread(), node_gone(labelled(&[("zone", "a")]))),
-        skips("a node outside all domains went", spread(), node_gone(node("4"))),
+        skips("a node outside all domains went", spread(), node_gone(node("n").cpu("4"))),
         queues("a node moved", spread(), zoned("a", "b")),
         skips("another label", spread(), node_relabelled(&[("zone", "a")], &[("zone", "a"), ("x", "y")])),
         skips("another label, and every node counts", ignoring_affinity(), node_relabelled(&[("zone", "a")], &[("zone", "a"), ("x", "y")])),

@@ -108,10 +108,10 @@ fn tolerates(toleration: &TolerationInput, taint: &TaintInput) -> bool {
 mod tests {
     use super::*;
     use crate::naive::normalize_reversed;
-    use crate::naive::testing::{empty, node, taint, toleration};
+    use crate::testkit::{bare_node, empty, taint, toleration};
 
     fn tainted(taints: Vec<TaintInput>) -> NaiveNode {
-        empty(NodeInput { taints, ..node("n", &[]) })
+        empty(NodeInput { taints, ..bare_node("n") })
     }
 
     fn tolerant(tolerations: Vec<TolerationInput>) -> PodInput {

@@ -2,13 +2,14 @@
 
 use crate::framework::event::{ActionType, EventResource};
 use crate::plugins::helper::hint_cases::{
-    HintCase, What, added, claim_event, claims, generated, node, queues, skips,
+    HintCase, What, added, claim_event, claims, generated, queues, skips,
 };
+use crate::testkit::{NodeParts, node};
 
 pub(super) fn hint_cases() -> Vec<HintCase> {
     #[rustfmt::skip]
     let cases = vec![
-        queues("any new node", claims("c"), added(node("4"))),
+        queues("any new node", claims("c"), added(node("n").cpu("4"))),
         queues("its claim", claims("c"), claim_event(ActionType::ADD, "default", "c")),
         skips("another claim", claims("c"), claim_event(ActionType::UPDATE, "default", "d")),
         skips("in another namespace", claims("c"), claim_event(ActionType::ADD, "other", "c")),

@@ -1,9 +1,9 @@
 use super::*;
 use crate::input::storage::{PersistentVolumeSourceInput, StorageInput};
-use crate::naive::testing::storage::{
+use crate::testkit::storage::{
     capacity, claim, class, cluster, csi_node, driver, ephemeral, kept_for, on_nodes, pod_with, uses, volume,
 };
-use crate::naive::testing::{empty, labels, node, requirement, strings, term};
+use crate::testkit::{bare_node, empty, label_pairs, node_term, requirement, strings};
 
 const AFFINITY: &str = "node(s) didn't match PersistentVolume's node affinity";
 const NOTHING: &str = "node(s) didn't find available persistent volumes to bind";
@@ -17,8 +17,8 @@ fn world(objects: Vec<StorageInput>) -> NaiveCluster {
         class("local", "kubernetes.io/no-provisioner", BindingMode::WaitForFirstConsumer).into(),
         class("now", "csi", BindingMode::Immediate).into(),
     ];
-    let mut node = empty(node("n", &[]));
-    node.input.labels = labels(&[("zone", "a")]);
+    let mut node = empty(bare_node("n"));
+    node.input.labels = label_pairs(&[("zone", "a")]);
     cluster([classes, objects].concat(), node)
 }
 
@@ -115,9 +115,9 @@ fn matching_cases() {
     };
     let mut selecting = open("c");
     selecting.selector =
-        Some(LabelSelectorInput { match_labels: labels(&[("k", "v")]), ..Default::default() });
+        Some(LabelSelectorInput { match_labels: label_pairs(&[("k", "v")]), ..Default::default() });
     let mut labelled = local("v2", 7);
-    labelled.labels = labels(&[("k", "v")]);
+    labelled.labels = label_pairs(&[("k", "v")]);
     struct Case {
         name: &'static str,
         objects: Vec<StorageInput>,
@@ -178,7 +178,7 @@ fn provisioning_cases() {
     };
     let zoned = |zone: &str| {
         let mut class = class("zoned", "csi", BindingMode::WaitForFirstConsumer);
-        class.allowed_topologies = vec![term(&[requirement("zone", "In", &[zone])])];
+        class.allowed_topologies = vec![node_term(&[requirement("zone", "In", &[zone])])];
         class
     };
     let mut publishing = driver("csi");
@@ -253,7 +253,7 @@ fn migrated_volumes_are_matched_by_the_drivers_label() {
         let mut objects = vec![in_tree.clone().into(), claim("c", "", "pv").into()];
         objects.extend(csi_node.map(StorageInput::from));
         let mut cluster = world(objects);
-        cluster.nodes[0].input.labels = labels(node_labels);
+        cluster.nodes[0].input.labels = label_pairs(node_labels);
         assert_eq!(found(&cluster, &pod).is_ok(), fits, "case: {name}");
     }
 }

@@ -4,9 +4,9 @@ use super::hint_cases::hint_cases;
 use crate::input::storage::StorageInput;
 use crate::input::{NodeInput, PodInput, VolumeSourceInput};
 use crate::naive::NaiveCode;
-use crate::naive::cases::{Cases, PluginCase, node, pod};
-use crate::naive::testing::storage::{claim, pod_with, uses};
-use crate::naive::testing::strings;
+use crate::naive::cases::{Cases, PluginCase};
+use crate::testkit::storage::{claim, pod_with, uses};
+use crate::testkit::{large_node, pod, strings};
 
 pub(super) const CASES: Cases = Cases { filter: Some(filter_cases), score: None, hints: hint_cases };
 
@@ -17,7 +17,7 @@ fn case(name: &'static str, nodes: &[NodeInput], pod: PodInput, objects: Vec<Sto
 }
 
 fn filter_cases() -> Vec<PluginCase> {
-    let nodes = [node("a", ""), node("b", "")];
+    let nodes = [large_node("a"), large_node("b")];
     let disk = |name: &str| {
         let source = VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only: false };
         pod_with(&[source])
@@ -28,7 +28,7 @@ fn filter_cases() -> Vec<PluginCase> {
                   already in-use by another pod";
     let out = |name, reason| (name, NaiveCode::Unschedulable, reason);
     vec![
-        case("no volume", &nodes, pod(""), Vec::new()),
+        case("no volume", &nodes, pod(), Vec::new()),
         case("a disk that another pod writes", &nodes, disk("d"), Vec::new())
             .with(&[("a", disk("d"))])
             .rejects(&[out("a", "node(s) had no available disk")]),

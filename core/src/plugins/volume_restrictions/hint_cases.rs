@@ -3,8 +3,9 @@
 use crate::framework::event::ActionType;
 use crate::input::{PodInput, VolumeSourceInput};
 use crate::plugins::helper::hint_cases::{
-    HintCase, added, claim_event, claims, elsewhere, generated, node, queues, skips, went, with_volume,
+    HintCase, added, claim_event, claims, elsewhere, generated, queues, skips, went, with_volume,
 };
+use crate::testkit::{NodeParts, node};
 
 fn mounts(name: &str, read_only: bool) -> PodInput {
     with_volume(VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only })
@@ -21,7 +22,7 @@ fn reads(name: &str) -> PodInput {
 pub(super) fn hint_cases() -> Vec<HintCase> {
     #[rustfmt::skip]
     let cases = vec![
-        queues("any new node", claims("c"), added(node("4"))),
+        queues("any new node", claims("c"), added(node("n").cpu("4"))),
         queues("its claim came free", claims("c"), went(claims("c"))),
         skips("another claim", claims("c"), went(claims("d"))),
         skips("in another namespace", claims("c"), went(elsewhere(claims("c")))),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::input::storage::READ_WRITE_ONCE_POD;
-use crate::naive::testing::storage::{claim, cluster, pod_with, uses};
-use crate::naive::testing::{empty, node, strings};
+use crate::testkit::storage::{claim, cluster, pod_with, uses};
+use crate::testkit::{bare_node, empty, strings};
 
 fn gce(name: &str, read_only: bool) -> VolumeSourceInput {
     VolumeSourceInput::GcePersistentDisk { pd_name: name.to_owned(), read_only }
@@ -48,7 +48,7 @@ fn disk_cases() {
         ("kinds do not meet", gce("a", false), ebs("a", false), true),
     ];
     for (name, wanted, used, fits) in cases {
-        let mut node = empty(node("n", &[]));
+        let mut node = empty(bare_node("n"));
         node.pods = vec![pod_with(&[used]).into()];
         let cluster = cluster(Vec::new(), node);
         let pod = pod_with(&[wanted]);
@@ -65,10 +65,10 @@ fn read_write_once_pod_pvc_is_used_by_one_pod_of_the_cluster() {
     let mut one_pod = claim("one", "", "v");
     one_pod.access_modes = strings(&[READ_WRITE_ONCE_POD]);
     let shared = claim("shared", "", "v");
-    let mut busy = empty(node("busy", &[]));
+    let mut busy = empty(bare_node("busy"));
     busy.pods = vec![pod_with(&[uses("one"), uses("shared")]).into()];
     let mut cluster = cluster(vec![one_pod.into(), shared.into()], busy);
-    cluster.add_node(node("idle", &[]));
+    cluster.add_node(bare_node("idle"));
     let wanted = pod_with(&[uses("one")]);
     assert_eq!(pre_filter(&cluster, &wanted), NaivePreFilter::AllNodes);
     for node in &cluster.nodes {
@@ -91,7 +91,7 @@ fn read_write_once_pod_pvc_is_used_by_one_pod_of_the_cluster() {
 
 #[test]
 fn pvcs_must_exist_and_pods_without_volumes_are_skipped() {
-    let cluster = cluster(vec![claim("there", "", "").into()], empty(node("n", &[])));
+    let cluster = cluster(vec![claim("there", "", "").into()], empty(bare_node("n")));
     assert_eq!(pre_filter(&cluster, &PodInput::default()), NaivePreFilter::Skip);
     assert_eq!(pre_filter(&cluster, &pod_with(&[uses("there")])), NaivePreFilter::Skip);
     let missing = pod_with(&[uses("there"), uses("gone")]);

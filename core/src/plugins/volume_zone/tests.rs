@@ -1,7 +1,7 @@
 use super::*;
 use crate::input::NodeInput;
-use crate::naive::testing::storage::{claim, class, cluster, ephemeral, pod_with, uses, volume};
-use crate::naive::testing::{empty, labels, node};
+use crate::testkit::storage::{claim, class, cluster, ephemeral, pod_with, uses, volume};
+use crate::testkit::{bare_node, empty, label_pairs};
 
 #[test]
 fn zone_cases() {
@@ -32,8 +32,8 @@ fn zone_cases() {
     ];
     for case in &cases {
         let mut bound = volume("pv", "", 1);
-        bound.labels = labels(case.volume);
-        let node = empty(NodeInput { labels: labels(case.node), ..node("n", &[]) });
+        bound.labels = label_pairs(case.volume);
+        let node = empty(NodeInput { labels: label_pairs(case.node), ..bare_node("n") });
         let cluster = cluster(vec![bound.into(), claim("c", "", "pv").into()], node);
         let pod = pod_with(&[uses("c")]);
         assert_eq!(pre_filter(&cluster, &pod), NaivePreFilter::AllNodes, "case: {}", case.name);
@@ -49,7 +49,7 @@ fn pvcs_must_be_bound_or_wait_for_first_consumer() {
     let mut unset = class("unset", "p", BindingMode::Immediate);
     unset.binding_mode = None;
     let mut empty_zone = volume("empty-zone", "", 1);
-    empty_zone.labels = labels(&[(ZONE, "a__")]);
+    empty_zone.labels = label_pairs(&[(ZONE, "a__")]);
     let cluster = cluster(
         vec![
             class("now", "p", BindingMode::Immediate).into(),
@@ -66,7 +66,7 @@ fn pvcs_must_be_bound_or_wait_for_first_consumer() {
             claim("empty-zone", "", "empty-zone").into(),
             claim("lost", "", "gone").into(),
         ],
-        empty(node("n", &[])),
+        empty(bare_node("n")),
     );
     let rejects = |reason: &str| {
         NaivePreFilter::Reject(NaiveVerdict::new(NAME, NaiveCode::UnschedulableAndUnresolvable, reason))

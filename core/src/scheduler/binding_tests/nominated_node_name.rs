@@ -3,16 +3,16 @@
 use super::*;
 
 /// The nomination as the scheduler knows it.
-fn nominated(lab: &Lab, uid: u64) -> Option<String> {
+fn nominated(lab: &ProbedLab, uid: u64) -> Option<String> {
     let pods = lab.scheduler.world().pods();
     let node = pods.get(pods.find(PodUid(uid)).expect("known")).nominated()?;
     Some(lab.scheduler.world().node_name(node).to_owned())
 }
 
 /// Somebody else nominates a pod.
-fn nominate(lab: &mut Lab, uid: u64, node: Option<&str>) {
+fn nominate(lab: &mut ProbedLab, uid: u64, node: Option<&str>) {
     let node = node.map(|name| lab.scheduler.node_id(name));
-    lab.scheduler.on_event(ObjectEvent::nominated_node_name(PodUid(uid), node, 0), lab.now_ns);
+    lab.event(ObjectEvent::nominated_node_name(PodUid(uid), node, 0));
 }
 
 fn announcing(nominated_node_name: WriteNominatedNodeName) -> SchedulerSettings {
@@ -44,12 +44,12 @@ fn nominated_node_name_is_written_when_permit_waits_or_pre_bind_has_work() {
         for is_on in [true, false] {
             let gates =
                 FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
-            let mut lab = Lab::with(gates);
+            let mut lab = ProbedLab::with(gates);
             lab.first.set(|script| {
                 script.permit = case.permit.clone();
                 script.pre_flight = case.pre_flight.clone();
             });
-            lab.pod(7, pod("1", 0));
+            lab.pod(7, pod().cpu("1"));
             let said = lab.run();
             let is_announced = said.first().is_some_and(|call| call == "7 ~ n1");
             assert_eq!(is_announced, case.is_announced && is_on, "{}, gate {is_on}: {said:?}", case.name);
@@ -64,12 +64,12 @@ fn nominated_node_name_always_makes_two_calls_a_pod() {
         (WriteNominatedNodeName::WhenNeeded, 1),
         (WriteNominatedNodeName::Always, 2),
     ] {
-        for gates in [Lab::new(), Lab::queued()].map(|lab| *lab.scheduler.settings()) {
-            let mut lab = Lab::set(SchedulerSettings { nominated_node_name, ..gates });
-            lab.pod(7, pod("1", 0));
+        for gates in [ProbedLab::new(), ProbedLab::queued()].map(|lab| *lab.scheduler.settings()) {
+            let mut lab = ProbedLab::set(SchedulerSettings { nominated_node_name, ..gates });
+            lab.pod(7, pod().cpu("1"));
             let mut calls = lab.run();
             while !lab.open.is_empty() {
-                lab.answer(Ok(()));
+                lab.answer_next(Ok(()));
                 calls.extend(lab.run());
             }
             assert_eq!(calls.len(), wanted, "{nominated_node_name:?}: {calls:?}");
@@ -79,31 +79,31 @@ fn nominated_node_name_always_makes_two_calls_a_pod() {
 
 #[test]
 fn nominated_node_name_never_writes_none() {
-    let mut lab = Lab::set(announcing(WriteNominatedNodeName::Never));
+    let mut lab = ProbedLab::set(announcing(WriteNominatedNodeName::Never));
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
 }
 
 #[test]
 fn choosing_another_node_overwrites_nominated_node_name() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.second.set(|script| script.pre_flight = Some(WORK));
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     nominate(&mut lab, 7, Some("full"));
-    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("full", "500m"))), 0);
+    lab.node(&node("full").cpu("500m"));
     assert_eq!(lab.run(), ["7 ~ n1"]);
     assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
 }
 
 #[test]
 fn preemption_overwrites_nominated_node_name() {
-    let mut lab = Lab::new();
-    lab.pod(1, pod("1", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(1, pod().cpu("1"));
     lab.run();
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.confirm(1, "n1");
-    lab.pod(7, pod("1", 9));
+    lab.pod(7, pod().cpu("1").priority(9));
     nominate(&mut lab, 7, Some("not there yet"));
     let said = lab.run();
     assert!(said.contains(&"1 x".to_owned()), "{said:?}");
@@ -115,8 +115,8 @@ fn preemption_overwrites_nominated_node_name() {
 fn failed_cycle_clears_nominated_node_name_without_feature_gate_only() {
     for is_on in [true, false] {
         let gates = FeatureGates { nominated_node_name_for_expectation: is_on, ..FeatureGates::default() };
-        let mut lab = Lab::with(gates);
-        lab.pod(7, pod("5", 0));
+        let mut lab = ProbedLab::with(gates);
+        lab.pod(7, pod().cpu("5"));
         nominate(&mut lab, 7, Some("n1"));
         let said = lab.run();
         assert_eq!(said.iter().any(|call| call.starts_with("7 ~:")), !is_on, "gate {is_on}: {said:?}");
@@ -129,25 +129,25 @@ fn failed_cycle_clears_nominated_node_name_without_feature_gate_only() {
 
 #[test]
 fn failed_binding_keeps_nominated_node_name() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     lab.second.set(|script| {
         script.pre_flight = Some(WORK);
         script.pre_bind = vec![PreBindStep::Reject(Status::error("the disk is gone"))];
     });
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     assert_eq!(lab.run(), ["7 ~ n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     assert_eq!(lab.run(), ["7: the disk is gone"], "no word about the nomination");
     assert_eq!(nominated(&lab, 7).as_deref(), Some("n1"));
 }
 
 #[test]
 fn binding_clears_nominated_node_name_without_a_call() {
-    let mut lab = Lab::new();
-    lab.pod(7, pod("1", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(7, pod().cpu("1"));
     nominate(&mut lab, 7, Some("n1"));
     assert_eq!(lab.run(), ["7 -> n1"]);
-    lab.answer(Ok(()));
+    lab.answer_next(Ok(()));
     lab.confirm(7, "n1");
     assert_eq!(nominated(&lab, 7), None);
     assert!(lab.scheduler.world().nominator().is_empty());
@@ -157,12 +157,12 @@ fn binding_clears_nominated_node_name_without_a_call() {
 #[test]
 fn external_nominated_node_name_reserves_against_equal_and_lower_priority_only() {
     for (priority, fits) in [(4, false), (5, false), (6, true)] {
-        let mut lab = Lab::new();
+        let mut lab = ProbedLab::new();
         lab.first.set(|script| script.closed = Some(""));
-        lab.pod(7, pod("1", 5));
+        lab.pod(7, pod().cpu("1").priority(5));
         lab.first.set(|script| script.closed = None);
         nominate(&mut lab, 7, Some("n1"));
-        lab.pod(8, pod("1", priority));
+        lab.pod(8, pod().cpu("1").priority(priority));
         let said = lab.run();
         assert_eq!(said.first().is_some_and(|call| call == "8 -> n1"), fits, "priority {priority}: {said:?}");
     }
@@ -170,14 +170,14 @@ fn external_nominated_node_name_reserves_against_equal_and_lower_priority_only()
 
 #[test]
 fn nominated_pod_gets_node_added_later_before_pods_of_equal_priority() {
-    let mut lab = Lab::new();
-    lab.pod(8, pod("2", 5));
-    lab.pod(7, pod("2", 5));
+    let mut lab = ProbedLab::new();
+    lab.pod(8, pod().cpu("2").priority(5));
+    lab.pod(7, pod().cpu("2").priority(5));
     nominate(&mut lab, 7, Some("new"));
     lab.run();
     lab.answer_all(Ok(()));
     assert_eq!(nominated(&lab, 7).as_deref(), Some("new"), "a failure does not clear it");
-    lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node("new", "2"))), 0);
+    lab.node(&node("new").cpu("2"));
     lab.pass(10 * SECOND);
     let said = lab.run();
     let bound: Vec<&String> = said.iter().filter(|call| call.contains("->")).collect();
@@ -186,9 +186,9 @@ fn nominated_pod_gets_node_added_later_before_pods_of_equal_priority() {
 
 #[test]
 fn nominated_node_name_of_missing_node_leaks_nothing() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     for uid in 0..50 {
-        lab.pod(uid, pod("2", 0));
+        lab.pod(uid, pod().cpu("2"));
         nominate(&mut lab, uid, Some(&format!("ghost-{uid}")));
     }
     lab.run();
@@ -202,8 +202,8 @@ fn nominated_node_name_of_missing_node_leaks_nothing() {
 
 #[test]
 fn nominator_follows_external_changes_of_nominated_node_name() {
-    let mut lab = Lab::new();
-    lab.pod(7, pod("5", 0));
+    let mut lab = ProbedLab::new();
+    lab.pod(7, pod().cpu("5"));
     for node in [Some("a"), Some("b"), None, Some("c")] {
         nominate(&mut lab, 7, node);
         assert_eq!(nominated(&lab, 7).as_deref(), node);
@@ -214,12 +214,12 @@ fn nominator_follows_external_changes_of_nominated_node_name() {
 
 #[test]
 fn restarted_scheduler_binds_pod_to_its_nominated_node() {
-    let mut lab = Lab::new();
+    let mut lab = ProbedLab::new();
     for name in ["n2", "n3", "n4"] {
-        lab.scheduler.on_event(ObjectEvent::node(&Arc::new(node(name, "1"))), 0);
+        lab.node(&node(name).cpu("1"));
     }
     // What the watch tells a scheduler that knows nothing: a pod, and where it was going.
-    lab.pod(7, pod("1", 0));
+    lab.pod(7, pod().cpu("1"));
     nominate(&mut lab, 7, Some("n3"));
     assert_eq!(lab.run(), ["7 -> n3"]);
 }
