@@ -23,9 +23,8 @@ use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::framework::points::NominatingInfo as Nominating;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::ids::{ClassId, NodeId, PodId, PodUid};
-use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
+use schedlab_core::input::{ContainerInput, NodeInput, PodInput};
 use schedlab_core::nominator::{NominatedPod, Nominator};
-use schedlab_core::quantity::Quantity;
 use schedlab_core::queue::event::ASSIGNED_POD_DELETE;
 use schedlab_core::queue::events_of_interest::EventsOfInterest;
 use schedlab_core::queue::{
@@ -35,6 +34,7 @@ use schedlab_core::queue::{
 use schedlab_core::scheduler::{
     FeatureGates, ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler, SchedulerSettings,
 };
+use schedlab_core::testkit::resources;
 use schedlab_core::world::World;
 
 #[derive(Clone, Copy)]
@@ -295,10 +295,6 @@ fn nominator_costs(size: Size) {
     });
     assert!(nominations.is_empty());
     show("nominator: nominate and forget", elapsed, size.pods);
-}
-
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect("a quantity"))).collect()
 }
 
 /// A scheduler with nodes, and the class of its pods.

@@ -36,6 +36,7 @@ pub const RULES: &[(&str, Rule)] = &[
     ("paths in documents", rules::paths::check),
     ("unused dependencies", rules::dependencies::check),
     ("dead modules", rules::modules::check),
+    ("builders of tests", rules::builders::check),
 ];
 
 #[cfg(test)]

@@ -98,6 +98,24 @@ const PLANTED: &[Planted] = &[
         broken: &[("core/src/lib.rs", ""), ("core/src/a.rs", "")],
         at: "core/src/a.rs",
     },
+    Planted {
+        rule: "builders of tests",
+        kept: &[("testkit/src/manifest.rs", "pub fn node(name: &str) -> Manifest {}")],
+        broken: &[("replay/src/tests/a.rs", "fn node(name: &str) -> Value {}")],
+        at: "replay/src/tests/a.rs",
+    },
+    Planted {
+        rule: "builders of tests",
+        kept: &[("core/src/a.rs", "    fn pod(&mut self, uid: u64) {}\n// fn pod() {}")],
+        broken: &[("core/src/scheduler/a_tests.rs", "    fn pod() -> PodInput {}")],
+        at: "core/src/scheduler/a_tests.rs",
+    },
+    Planted {
+        rule: "builders of tests",
+        kept: &[("testkit/src/lab.rs", "pub struct Lab {}"), ("core/src/a.rs", "struct LabSize {}")],
+        broken: &[("cluster/tests/it/a.rs", "struct Lab {}")],
+        at: "cluster/tests/it/a.rs",
+    },
 ];
 
 #[test]

@@ -117,16 +117,14 @@ fn label_of(pod: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schedlab_testkit::manifest::pod;
     use serde_json::json;
 
     use super::super::pod_input;
     use super::*;
 
-    fn pod(field: Value) -> Value {
-        json!({
-            "metadata": { "name": "web" },
-            "spec": { "containers": [], "affinity": { "nodeAffinity": { FIELD: field } } }
-        })
+    fn asking(field: Value) -> Value {
+        pod("web").set(&format!("/spec/affinity/nodeAffinity/{FIELD}"), field).into()
     }
 
     fn cache() -> Value {
@@ -136,7 +134,7 @@ mod tests {
 
     #[test]
     fn execution_affinity_round_trips_through_conversion() {
-        let written = pod(cache());
+        let written = asking(cache());
         let mut lifted = written.clone();
         lift_execution_affinity(&mut lifted).expect("a node selector");
         assert_eq!(lifted.pointer("/spec/affinity/nodeAffinity"), Some(&json!({})));
@@ -157,7 +155,7 @@ mod tests {
 
     #[test]
     fn pod_without_execution_affinity_is_unchanged() {
-        for written in [json!({}), json!({ "spec": { "affinity": null } }), pod(Value::Null)] {
+        for written in [json!({}), json!({ "spec": { "affinity": null } }), asking(Value::Null)] {
             let mut lifted = written.clone();
             lift_execution_affinity(&mut lifted).expect("nothing to lift");
             assert_eq!(lifted.pointer("/metadata/annotations"), None, "{written}");
@@ -176,7 +174,7 @@ mod tests {
             ),
         ];
         for (name, field, expected) in cases {
-            let error = lift_execution_affinity(&mut pod(field)).expect_err(name).to_string();
+            let error = lift_execution_affinity(&mut asking(field)).expect_err(name).to_string();
             assert!(
                 error.starts_with("pod default/web: spec.affinity.nodeAffinity.required"),
                 "{name}: {error}"
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn without_feature_gate_execution_affinity_is_dropped() {
-        let mut lifted = pod(cache());
+        let mut lifted = asking(cache());
         lift_execution_affinity(&mut lifted).expect("a node selector");
         let mut typed: Pod = serde_json::from_value(lifted).expect("a pod");
         drop_execution_affinity(&mut typed);

@@ -3,15 +3,14 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use schedlab_core::input::{
     ContainerStatusInput, HostPortInput, ImageInput, LabelSelectorInput, NodeInput, OwnerInput, PodInput,
-    PodMeta, PreemptionPolicy, RequirementInput, ResourceList, SpreadConstraintInput, TaintInput,
-    TolerationInput, VolumeSourceInput,
+    PodMeta, PreemptionPolicy, SpreadConstraintInput, TaintInput, TolerationInput, VolumeSourceInput,
 };
-use schedlab_core::quantity::Quantity;
+use schedlab_testkit::input::{requirement, resources};
 use serde_json::{Value, json};
 
 use super::{node_input, pod_input, storage_input};
 
-fn pod(value: Value) -> Pod {
+fn read(value: Value) -> Pod {
     serde_json::from_value(value).expect("the test's pod is well formed")
 }
 
@@ -25,24 +24,11 @@ fn with_spec(more: Value) -> PodInput {
 }
 
 fn input(value: Value) -> PodInput {
-    pod_input(&pod(value)).expect("the pod converts").0
+    pod_input(&read(value)).expect("the pod converts").0
 }
 
 fn meta(value: Value) -> PodMeta {
-    pod_input(&pod(value)).expect("the pod converts").1
-}
-
-fn list(pairs: &[(&str, &str)]) -> ResourceList {
-    let parse = |text| Quantity::parse(text).expect("the test's quantity is well formed");
-    pairs.iter().map(|&(name, text)| (name.to_owned(), parse(text))).collect()
-}
-
-fn requirement(key: &str, operator: &str, values: &[&str]) -> RequirementInput {
-    RequirementInput {
-        key: key.to_owned(),
-        operator: operator.to_owned(),
-        values: values.iter().map(|&value| value.to_owned()).collect(),
-    }
+    pod_input(&read(value)).expect("the pod converts").1
 }
 
 #[test]
@@ -79,8 +65,8 @@ fn simple_fields_are_copied() {
     assert_eq!(input.node_name, None, "the bound node is in the meta");
     assert_eq!(input.node_selector, Some([("disk".to_owned(), "ssd".to_owned())].into()));
     assert!(input.host_network);
-    assert_eq!(input.overhead, list(&[("cpu", "10m")]));
-    assert_eq!(input.pod_requests, Some(list(&[("cpu", "2")])));
+    assert_eq!(input.overhead, resources(&[("cpu", "10m")]));
+    assert_eq!(input.pod_requests, Some(resources(&[("cpu", "2")])));
     let owner = OwnerInput {
         api_version: "apps/v1".to_owned(),
         kind: "ReplicaSet".to_owned(),
@@ -152,7 +138,7 @@ fn containers_keep_requests_ports_and_kind() {
     }));
     let main = &input.containers[0];
     assert_eq!((main.name.as_str(), main.image.as_str()), ("main", "nginx"));
-    assert_eq!(main.requests, list(&[("cpu", "100m"), ("example.com/gpu", "1")]));
+    assert_eq!(main.requests, resources(&[("cpu", "100m"), ("example.com/gpu", "1")]));
     let port = HostPortInput { host_ip: "10.0.0.1".to_owned(), protocol: "UDP".to_owned(), host_port: 8082 };
     assert_eq!(main.host_ports, [port], "ports without a host port are left out");
     let sidecars: Vec<bool> = input.init_containers.iter().map(|init| init.is_sidecar).collect();
@@ -177,15 +163,15 @@ fn resource_statuses_are_found_by_container_name() {
     }));
     assert_eq!(input.containers[0].status, None);
     let status = ContainerStatusInput {
-        allocated: Some(list(&[("cpu", "2")])),
-        actual_requests: Some(list(&[("cpu", "3")])),
+        allocated: Some(resources(&[("cpu", "2")])),
+        actual_requests: Some(resources(&[("cpu", "3")])),
     };
     assert_eq!(input.containers[1].status, Some(status));
     assert_eq!(input.init_containers[0].status, Some(ContainerStatusInput::default()));
     let pod = input.resource_status;
     assert!(pod.has_resources);
-    assert_eq!(pod.requests, Some(list(&[("cpu", "4")])));
-    assert_eq!(pod.allocated, Some(list(&[("cpu", "5")])));
+    assert_eq!(pod.requests, Some(resources(&[("cpu", "4")])));
+    assert_eq!(pod.allocated, Some(resources(&[("cpu", "5")])));
     assert!(pod.resize_infeasible);
     assert!(!pod.resize_deferred);
 }
@@ -375,7 +361,7 @@ fn nodes_are_copied() {
             effect: "NoSchedule".to_owned(),
         }],
         unschedulable: true,
-        allocatable: list(&[("cpu", "8"), ("pods", "110")]),
+        allocatable: resources(&[("cpu", "8"), ("pods", "110")]),
         images: vec![ImageInput { names: vec!["a".to_owned(), "b".to_owned()], size_bytes: 7 }],
         declared_features: vec!["F".to_owned()],
     };
@@ -403,7 +389,7 @@ fn a_bad_quantity_is_found_by_object_field_and_value() {
         ),
     ];
     for (spec, expected) in cases {
-        let bad = pod(json!({ "metadata": { "name": "web", "namespace": "shop" }, "spec": spec }));
+        let bad = read(json!({ "metadata": { "name": "web", "namespace": "shop" }, "spec": spec }));
         let message = pod_input(&bad).expect_err("the quantity is bad").to_string();
         assert!(message.starts_with(expected), "{message} does not start with {expected}");
     }
@@ -411,7 +397,7 @@ fn a_bad_quantity_is_found_by_object_field_and_value() {
 
 #[test]
 fn pod_without_name_is_reported_by_generate_name() {
-    let bad = pod(json!({
+    let bad = read(json!({
         "metadata": { "generateName": "web-" },
         "spec": { "containers": [], "overhead": { "cpu": "x" } }
     }));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{PriorityClass, admit_pod, default_node, default_other, default_pod, prepare_new_pod};
 use crate::api::{GenericObject, StatusReason};
 
-fn pod(spec: Value) -> Pod {
+fn of_spec(spec: Value) -> Pod {
     let mut value = json!({ "metadata": { "name": "web", "labels": { "app": "web", "rev": "7" } } });
     value["spec"] = spec;
     value["spec"].as_object_mut().expect("an object").entry("containers").or_insert(json!([]));
@@ -15,7 +15,7 @@ fn pod(spec: Value) -> Pod {
 
 /// The pod as the API server stores it.
 fn created(spec: Value) -> Value {
-    let mut pod = pod(spec);
+    let mut pod = of_spec(spec);
     default_pod(&mut pod);
     admit_pod(&mut pod, &classes()).expect("the pod is admitted");
     prepare_new_pod(&mut pod);
@@ -91,7 +91,7 @@ fn fields_are_defaulted() {
 
 #[test]
 fn defaults_applied_twice_change_nothing() {
-    let mut once = pod(json!({
+    let mut once = of_spec(json!({
         "hostNetwork": true,
         "containers": [{ "name": "c", "ports": [{ "containerPort": 1 }], "resources": { "limits": { "cpu": "1" } } }]
     }));
@@ -103,7 +103,7 @@ fn defaults_applied_twice_change_nothing() {
 
 #[test]
 fn a_new_pod_has_no_status_of_its_own() {
-    let mut pod = pod(json!({}));
+    let mut pod = of_spec(json!({}));
     pod.status = serde_json::from_value(json!({ "phase": "Running", "nominatedNodeName": "n" }))
         .expect("the test's status is well formed");
     prepare_new_pod(&mut pod);
@@ -164,7 +164,7 @@ fn priorities_come_from_the_spec_then_the_class_then_the_default() {
 #[test]
 fn the_lowest_global_default_class_is_taken() {
     let global = |name, value| PriorityClass { is_global_default: true, ..class(name, value) };
-    let mut pod = pod(json!({}));
+    let mut pod = of_spec(json!({}));
     admit_pod(&mut pod, &[global("b", 20), global("a", 10), class("c", 1)]).expect("admitted");
     let spec = pod.spec.expect("the pod has a spec");
     assert_eq!((spec.priority, spec.priority_class_name.as_deref()), (Some(10), Some("a")));
@@ -172,7 +172,7 @@ fn the_lowest_global_default_class_is_taken() {
 
 #[test]
 fn an_unknown_priority_class_is_forbidden() {
-    let mut pod = pod(json!({ "priorityClassName": "nope" }));
+    let mut pod = of_spec(json!({ "priorityClassName": "nope" }));
     let refused = admit_pod(&mut pod, &classes()).expect_err("there is no such class");
     assert_eq!(refused.reason, StatusReason::Forbidden);
     assert_eq!(refused.message, "pods \"web\" is forbidden: no PriorityClass with name nope was found");

@@ -10,9 +10,10 @@ use schedlab_cluster::controllers::{ControllerReport, ControllerSettings, taint_
 use schedlab_cluster::convert::EXECUTION_AFFINITY;
 use schedlab_cluster::runtime::WallController;
 use schedlab_core::ids::PodUid;
+use schedlab_testkit::manifest::node;
 use serde_json::{Value, json};
 
-use crate::support::{cluster, create, node_value, object, pod_value};
+use crate::support::{cluster, create, object, pod_value};
 
 /// Long enough for any machine; a test that waits this long fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,11 +41,8 @@ fn asking(name: &str) -> Value {
     pod
 }
 
-fn node(name: &str, taints: &Value) -> Value {
-    let mut node = node_value(name);
-    node["metadata"]["labels"] = json!({ "app": "cache" });
-    node["spec"] = json!({ "taints": taints });
-    node
+fn cache_node(name: &str, taints: &Value) -> Value {
+    node(name).has("cpu", "4").label("app", "cache").set("/spec/taints", taints.clone()).into()
 }
 
 fn no_execute() -> Value {
@@ -78,7 +76,7 @@ fn shown(events: &[schedlab_cluster::api::WatchEvent]) -> Vec<String> {
 #[test]
 fn plain_pods_are_left_out_of_the_watch_until_all_pods_are_followed() {
     let cluster = gated_cluster();
-    create(&cluster, node("n1", &json!([])));
+    create(&cluster, cache_node("n1", &json!([])));
     let from = cluster.resource_version();
     let missed = create_on(&cluster, asking("missed"), "n1");
     let mut watch = cluster.watch_running(from).expect("the version is kept");
@@ -91,7 +89,7 @@ fn plain_pods_are_left_out_of_the_watch_until_all_pods_are_followed() {
     assert_eq!(watch.seen_version(), cluster.resource_version(), "it has seen them nevertheless");
 
     let asks = create_on(&cluster, asking("asks"), "n1");
-    create(&cluster, node("n2", &json!([])));
+    create(&cluster, cache_node("n2", &json!([])));
     cluster.delete_pod(missed).expect("it exists");
     let news = [format!("~{}", asks.0), "+n2".to_owned(), format!("-{}", missed.0)];
     assert_eq!(drained(&mut watch), news);
@@ -121,7 +119,7 @@ fn waiting_follower_is_woken_by_relevant_events_only() {
             shown(&events)
         });
         create(&cluster, pod_value("plain"));
-        create(&cluster, node("n1", &json!([])));
+        create(&cluster, cache_node("n1", &json!([])));
         assert_eq!(reader.join().expect("the reader ends"), ["+n1"]);
     });
 }
@@ -147,7 +145,7 @@ fn managed(cluster: &EmbeddedCluster, work: impl FnOnce(&dyn Fn())) -> Controlle
 fn first_no_execute_taint_evicts_running_and_later_plain_pods() {
     let cluster = gated_cluster();
     for name in ["n1", "n2"] {
-        create(&cluster, node(name, &json!([])));
+        create(&cluster, cache_node(name, &json!([])));
     }
     create_on(&cluster, pod_value("before-the-manager"), "n1");
     let report = managed(&cluster, |settle| {
@@ -155,7 +153,7 @@ fn first_no_execute_taint_evicts_running_and_later_plain_pods() {
         let stays = create_on(&cluster, pod_value("elsewhere"), "n2");
         settle();
         assert_eq!(cluster.pod_count(), 3, "nobody has a reason to go");
-        cluster.update(object(node("n1", &no_execute()))).expect("the node exists");
+        cluster.update(object(cache_node("n1", &no_execute()))).expect("the node exists");
         settle();
         assert_eq!(cluster.pod_count(), 1, "those on the tainted node went");
         create_on(&cluster, pod_value("too-late"), "n1");
@@ -169,7 +167,7 @@ fn first_no_execute_taint_evicts_running_and_later_plain_pods() {
 #[test]
 fn eviction_manager_started_beside_tainted_node_follows_all_pods() {
     let cluster = gated_cluster();
-    create(&cluster, node("n1", &no_execute()));
+    create(&cluster, cache_node("n1", &no_execute()));
     create_on(&cluster, pod_value("runs"), "n1");
     let report = managed(&cluster, |settle| {
         settle();
@@ -182,13 +180,13 @@ fn eviction_manager_started_beside_tainted_node_follows_all_pods() {
 #[test]
 fn pod_with_execution_affinity_created_later_is_followed() {
     let cluster = gated_cluster();
-    create(&cluster, node("n1", &json!([])));
+    create(&cluster, cache_node("n1", &json!([])));
     let report = managed(&cluster, |settle| {
         create_on(&cluster, pod_value("plain"), "n1");
         settle();
         create_on(&cluster, asking("asks"), "n1");
         settle();
-        let mut other = node("n1", &json!([]));
+        let mut other = cache_node("n1", &json!([]));
         other["metadata"]["labels"] = json!({});
         cluster.update(object(other)).expect("the node exists");
     });

@@ -9,6 +9,7 @@ use schedlab_cluster::api::{
 };
 use schedlab_cluster::{ApiError, EmbeddedCluster};
 use schedlab_core::ids::PodUid;
+use schedlab_testkit::manifest::pod;
 use serde_json::{Value, json};
 
 /// The versions that the cluster's own namespaces take.
@@ -25,11 +26,7 @@ pub(crate) fn object(value: Value) -> Object {
 }
 
 pub(crate) fn pod_value(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "name": name, "namespace": "default" },
-        "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": "100m" } } }] }
-    })
+    pod(name).asks("cpu", "100m").into()
 }
 
 pub(crate) fn node_value(name: &str) -> Value {

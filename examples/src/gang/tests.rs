@@ -5,8 +5,8 @@ use std::sync::Arc;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::points::{PendingPermit, Request, WaitingPod};
 use schedlab_core::ids::ClassId;
-use schedlab_core::input::PodInput;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
+use schedlab_testkit::input::{PodParts, pod};
 
 use super::*;
 
@@ -34,10 +34,9 @@ impl Lab {
     }
 
     fn pod_in(&mut self, namespace: &str, uid: u64, gang: Option<(&str, &str)>) -> ClassId {
-        let mut spec = PodInput { namespace: namespace.to_owned(), ..PodInput::default() };
+        let mut spec = pod().namespaced(namespace);
         if let Some((name, size)) = gang {
-            spec.labels.insert(GANG_LABEL.to_owned(), name.to_owned());
-            spec.labels.insert(SIZE_LABEL.to_owned(), size.to_owned());
+            spec = spec.label(GANG_LABEL, name).label(SIZE_LABEL, size);
         }
         let class = self.scheduler.compile(&Arc::new(spec));
         let update = PodUpdate { uid: PodUid(uid), class, created_ns: uid, ..PodUpdate::default() };

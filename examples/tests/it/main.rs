@@ -9,10 +9,9 @@ use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::framework::extension_point::ExtensionPoint;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::ids::PodUid;
-use schedlab_core::input::{ContainerInput, NodeInput, PodInput, ResourceList};
-use schedlab_core::quantity::Quantity;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
 use schedlab_core::world::World;
+use schedlab_testkit::input::{NodeParts, PodParts, bare_node, pod};
 use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -30,28 +29,12 @@ fn scheduler(body: &str) -> Scheduler {
     Scheduler::with_profiles(world, profiles, EngineSettings::default())
 }
 
-fn resources(list: &[(&str, &str)]) -> ResourceList {
-    list.iter().map(|(name, text)| ((*name).to_owned(), Quantity::parse(text).expect(text))).collect()
-}
-
 /// Nodes of 8 GPUs, of which some are taken, and a pod that wants one: where it goes.
 fn node_for_one_gpu(scheduler: &mut Scheduler, free: &[(&str, i64)]) -> String {
-    let gpus = |count: i64| {
-        let requests = resources(&[("nvidia.com/gpu", &count.to_string())]);
-        let container = ContainerInput { requests, ..ContainerInput::default() };
-        Arc::new(PodInput { containers: vec![container], ..PodInput::default() })
-    };
+    let gpus = |count: i64| Arc::new(pod().requests(&[("nvidia.com/gpu", &count.to_string())]));
     for (uid, (name, free)) in free.iter().enumerate() {
-        let allocatable =
-            resources(&[("nvidia.com/gpu", "8"), ("cpu", "8"), ("memory", "8Gi"), ("pods", "9")]);
-        scheduler.on_event(
-            ObjectEvent::node(&Arc::new(NodeInput {
-                name: (*name).to_owned(),
-                allocatable,
-                ..NodeInput::default()
-            })),
-            0,
-        );
+        let allocatable = [("nvidia.com/gpu", "8"), ("cpu", "8"), ("memory", "8Gi"), ("pods", "9")];
+        scheduler.on_event(ObjectEvent::node(&Arc::new(bare_node(name).has(&allocatable))), 0);
         let (class, node) = (scheduler.compile(&gpus(8 - free)), scheduler.node_id(name));
         let uid = PodUid(100 + uid as u64);
         scheduler.on_event(

@@ -1,30 +1,26 @@
 //! Steps are applied as recorded, and steps that cannot be are errors.
 
+use schedlab_testkit::manifest::{node, pod};
 use serde_json::{Value, json};
 
 use super::*;
 
-fn node(name: &str) -> Value {
-    let allocatable = json!({"cpu": "1", "memory": "1Gi", "pods": "10"});
-    json!({"metadata": {"name": name}, "status": {"allocatable": allocatable}})
+fn small_node(name: &str) -> Value {
+    node(name).has("cpu", "1").has("memory", "1Gi").has("pods", "10").into()
 }
 
-fn pod(name: &str, cpu: &str) -> Value {
-    let container = json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
-    json!({
-        "metadata": {"name": name, "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"containers": [container]},
-    })
+fn asking(name: &str, cpu: &str) -> Value {
+    pod(name).asks("cpu", cpu).set("/metadata/creationTimestamp", json!("2026-01-01T00:00:00Z")).into()
 }
 
 fn bound(name: &str, cpu: &str, node: &str) -> Value {
-    let mut pod = pod(name, cpu);
+    let mut pod = asking(name, cpu);
     pod["spec"]["nodeName"] = json!(node);
     pod
 }
 
 fn nominated(name: &str, node: &str) -> Value {
-    let mut pod = pod(name, "100m");
+    let mut pod = asking(name, "100m");
     pod["status"] = json!({"nominatedNodeName": node});
     pod
 }
@@ -34,7 +30,7 @@ fn nominated(name: &str, node: &str) -> Value {
 fn probe(name: &str, nodes: &[(&str, bool)]) -> Value {
     let nodes: Vec<Value> =
         nodes.iter().map(|(name, feasible)| json!({"name": name, "feasible": feasible})).collect();
-    json!({"op": "schedule", "pod": pod(name, "1"), "result": {"nodes": nodes}})
+    json!({"op": "schedule", "pod": asking(name, "1"), "result": {"nodes": nodes}})
 }
 
 fn replayed(cluster: Value, steps: Value) -> Result<TraceReport, ReplayError> {
@@ -54,22 +50,22 @@ fn feasibility(report: &TraceReport) -> Vec<String> {
 
 #[test]
 fn recorded_steps_are_applied_to_the_world() {
-    let cluster = json!({"nodes": [node("n1"), node("n2")], "pods": [bound("b1", "500m", "n1")]});
+    let cluster = json!({"nodes": [small_node("n1"), small_node("n2")], "pods": [bound("b1", "500m", "n1")]});
     let record = json!({"nodes": [{"name": "n1", "feasible": false}, {"name": "n2", "feasible": true}], "chosen": "n2"});
     let steps = json!([
-        {"op": "schedule", "pod": pod("p1", "600m"), "result": record},
+        {"op": "schedule", "pod": asking("p1", "600m"), "result": record},
         probe("q1", &[("n1", false), ("n2", false)]),
         {"op": "deletePod", "pod": "default/b1"},
         probe("q2", &[("n1", true), ("n2", false)]),
-        {"op": "addNode", "node": node("n0")},
+        {"op": "addNode", "node": small_node("n0")},
         probe("q3", &[("n1", true), ("n2", false), ("n0", true)]),
         {"op": "updatePod", "pod": bound("p1", "0", "n2")},
         probe("q4", &[("n1", true), ("n2", true), ("n0", true)]),
         {"op": "removeNode", "node": "n2", "podsRemoved": ["default/p1"]},
         probe("q5", &[("n1", true), ("n0", true)]),
-        {"op": "updateNode", "node": {"metadata": {"name": "n1"}, "spec": {"unschedulable": true}, "status": node("n1")["status"]}},
+        {"op": "updateNode", "node": {"metadata": {"name": "n1"}, "spec": {"unschedulable": true}, "status": small_node("n1")["status"]}},
         probe("q6", &[("n1", false), ("n0", true)]),
-        {"op": "addNode", "node": node("n2")},
+        {"op": "addNode", "node": small_node("n2")},
         probe("q7", &[("n1", false), ("n0", true), ("n2", true)]),
     ]);
     let report = replayed(cluster, steps).unwrap_or_else(|error| panic!("{error}"));
@@ -79,10 +75,10 @@ fn recorded_steps_are_applied_to_the_world() {
 
 #[test]
 fn recorded_choice_is_applied_even_when_ours_differs() {
-    let cluster = json!({"nodes": [node("n1"), node("n2")]});
+    let cluster = json!({"nodes": [small_node("n1"), small_node("n2")]});
     let record = json!({"nodes": [{"name": "n1", "feasible": true}, {"name": "n2", "feasible": true}], "chosen": "n2"});
     let steps = json!([
-        {"op": "schedule", "pod": pod("p1", "600m"), "result": record},
+        {"op": "schedule", "pod": asking("p1", "600m"), "result": record},
         probe("q1", &[("n1", true), ("n2", false)]),
     ]);
     let report = replayed(cluster, steps).unwrap_or_else(|error| panic!("{error}"));
@@ -98,7 +94,7 @@ fn recorded_choice_is_applied_even_when_ours_differs() {
 #[test]
 fn preemptions_nominated_pods_and_objects_are_applied_and_counted() {
     let cluster = json!({
-        "nodes": [node("n1")], "pods": [bound("b1", "1", "n1")], "nominated": [nominated("w1", "n1")],
+        "nodes": [small_node("n1")], "pods": [bound("b1", "1", "n1")], "nominated": [nominated("w1", "n1")],
     });
     let preemption = json!({
         "eligible": true, "potentialNodes": ["n1"], "chosen": "n1",
@@ -106,7 +102,7 @@ fn preemptions_nominated_pods_and_objects_are_applied_and_counted() {
         "applied": {"evicted": ["default/b1"], "nominatedNodeName": "n1", "nominationsCleared": ["default/w1"]},
     });
     let steps = json!([
-        {"op": "schedule", "pod": pod("p1", "1"), "result": {"nodes": [{"name": "n1", "feasible": false}], "preemption": preemption}},
+        {"op": "schedule", "pod": asking("p1", "1"), "result": {"nodes": [{"name": "n1", "feasible": false}], "preemption": preemption}},
         // The victim is gone, but the pod that it made room for holds the room.
         probe("q1", &[("n1", false)]),
         {"op": "schedule", "pod": nominated("p1", "n1"), "result": {
@@ -138,7 +134,7 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
         step: Value,
         message: &'static str,
     }
-    let chosen = json!({"op": "schedule", "pod": pod("p", "1"), "result": {"nodes": [], "chosen": "n9"}});
+    let chosen = json!({"op": "schedule", "pod": asking("p", "1"), "result": {"nodes": [], "chosen": "n9"}});
     let cases = [
         Case {
             name: "unknown pod",
@@ -152,17 +148,17 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
         },
         Case {
             name: "update without a node",
-            step: json!({"op": "updatePod", "pod": pod("b1", "1")}),
+            step: json!({"op": "updatePod", "pod": asking("b1", "1")}),
             message: "pod default/b1 has no spec.nodeName",
         },
         Case {
             name: "node twice",
-            step: json!({"op": "addNode", "node": node("n1")}),
+            step: json!({"op": "addNode", "node": small_node("n1")}),
             message: "node n1 exists already",
         },
         Case {
             name: "update of an unknown node",
-            step: json!({"op": "updateNode", "node": node("n9")}),
+            step: json!({"op": "updateNode", "node": small_node("n9")}),
             message: "node n9 is not in the list",
         },
         Case {
@@ -188,7 +184,7 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
         },
         Case {
             name: "no result",
-            step: json!({"op": "schedule", "pod": pod("p", "1")}),
+            step: json!({"op": "schedule", "pod": asking("p", "1")}),
             message: "op `schedule` needs `result` to be what was decided",
         },
         Case {
@@ -198,7 +194,7 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
         },
         Case {
             name: "pod for a name",
-            step: json!({"op": "deletePod", "pod": pod("p", "1")}),
+            step: json!({"op": "deletePod", "pod": asking("p", "1")}),
             message: "op `deletePod` needs `pod` to be \"namespace/name\"",
         },
         Case {
@@ -218,8 +214,8 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
         },
     ];
     for case in cases {
-        let cluster = json!({"nodes": [node("n1")], "pods": [bound("b1", "1", "n1")]});
-        let add = json!({"op": "addNode", "node": node("n2")});
+        let cluster = json!({"nodes": [small_node("n1")], "pods": [bound("b1", "1", "n1")]});
+        let add = json!({"op": "addNode", "node": small_node("n2")});
         let steps = json!([add, {"op": "removeNode", "node": "n2"}, add, case.step]);
         let error = replayed(cluster, steps).expect_err(case.name).to_string();
         assert!(error.starts_with("hand-made.json: step 3: "), "case: {}: {error}", case.name);
@@ -229,11 +225,12 @@ fn a_step_that_cannot_be_applied_is_an_error_with_its_number() {
 
 #[test]
 fn a_cluster_that_makes_no_sense_is_an_error() {
-    let twice = replayed(json!({"nodes": [node("n1"), node("n1")]}), json!([])).expect_err("a node twice");
+    let twice = replayed(json!({"nodes": [small_node("n1"), small_node("n1")]}), json!([]))
+        .expect_err("a node twice");
     assert_eq!(
         twice.to_string(),
         "hand-made.json: cluster: node n1 exists already; was an earlier step left out?"
     );
-    let pending = replayed(json!({"pods": [pod("p", "1")]}), json!([])).expect_err("a pending pod");
+    let pending = replayed(json!({"pods": [asking("p", "1")]}), json!([])).expect_err("a pending pod");
     assert!(pending.to_string().contains("cluster: pod default/p has no spec.nodeName"), "{pending}");
 }

@@ -1,5 +1,6 @@
 //! One file a rule.
 
+pub mod builders;
 pub mod crates;
 pub mod dependencies;
 pub mod layers;

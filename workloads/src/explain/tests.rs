@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use schedlab_cluster::api::Object;
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_core::scheduler::FeatureGates;
+use schedlab_testkit::manifest::{node, pod};
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,15 +18,14 @@ fn manifest(value: Value) -> Manifest {
     Manifest { path: PathBuf::from("cluster.yaml"), object, ignored_fields }
 }
 
-fn node(name: &str, cpu: &str) -> Manifest {
-    let allocatable = json!({"cpu": cpu, "memory": "8Gi", "pods": "10"});
-    manifest(json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable},
-    }))
+/// A node of so many CPUs.
+fn sized(name: &str, cpu: &str) -> Manifest {
+    manifest(node(name).has("cpu", cpu).has("memory", "8Gi").has("pods", "10").into())
 }
 
-fn pod(name: &str, spec: Value) -> Manifest {
-    manifest(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}))
+/// A pod of this spec.
+fn specified(name: &str, spec: Value) -> Manifest {
+    manifest(pod(name).set("/spec", spec).into())
 }
 
 fn containers(cpu: &str) -> Value {
@@ -51,7 +51,7 @@ fn execution_affinity_applies_with_its_feature_gate() {
         "spec": {"containers": containers("1"), "affinity": affinity},
     });
     lift_execution_affinity(&mut web).unwrap();
-    let manifests = || vec![node("a", "2"), manifest(web.clone())];
+    let manifests = || vec![sized("a", "2"), manifest(web.clone())];
     assert_eq!(report(manifests()).chosen.unwrap().node, "a", "the API forgets the field");
     let gates = FeatureGates { node_affinity_required_during_execution: true, ..FeatureGates::default() };
     let answer = report_with(manifests(), gates);
@@ -61,8 +61,8 @@ fn execution_affinity_applies_with_its_feature_gate() {
 
 #[test]
 fn chosen_node_lead_is_given_by_plugin_and_ties_are_named() {
-    let web = || pod("web", json!({"containers": containers("1")}));
-    let answer = report(vec![node("a", "2"), node("b", "8"), node("c", "8"), web()]);
+    let web = || specified("web", json!({"containers": containers("1")}));
+    let answer = report(vec![sized("a", "2"), sized("b", "8"), sized("c", "8"), web()]);
     let winner = answer.chosen.unwrap();
     assert_eq!((winner.node.as_str(), winner.tied), ("b", vec!["b".to_owned(), "c".to_owned()]));
     assert_eq!(winner.runner_up.as_deref(), Some("a"));
@@ -77,7 +77,7 @@ fn chosen_node_lead_is_given_by_plugin_and_ties_are_named() {
 #[test]
 fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
     let gated = json!({"containers": containers("1"), "schedulingGates": [{"name": "later"}]});
-    let answer = report(vec![node("a", "2"), pod("web", gated)]);
+    let answer = report(vec![sized("a", "2"), specified("web", gated)]);
     assert_eq!(answer.held_back.unwrap().plugin, "SchedulingGates");
     assert_eq!(answer.chosen.unwrap().node, "a");
 
@@ -85,8 +85,8 @@ fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
     let terms = json!({"nodeSelectorTerms": [{"matchFields": fields}]});
     let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}});
     let answer = report(vec![
-        node("a", "2"),
-        pod("web", json!({"containers": containers("1"), "affinity": affinity})),
+        sized("a", "2"),
+        specified("web", json!({"containers": containers("1"), "affinity": affinity})),
     ]);
     assert_eq!(
         answer.message.unwrap(),
@@ -97,15 +97,15 @@ fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
 
 #[test]
 fn terminating_pod_uses_resources_and_finished_pod_does_not() {
-    let mut leaving = pod("leaving", json!({"nodeName": "a", "containers": containers("2")}));
+    let mut leaving = specified("leaving", json!({"nodeName": "a", "containers": containers("2")}));
     leaving.object.metadata_mut().deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    let web = pod("web", json!({"containers": containers("1")}));
-    let answer = report(vec![node("a", "2"), leaving, web.clone()]);
+    let web = specified("web", json!({"containers": containers("1")}));
+    let answer = report(vec![sized("a", "2"), leaving, web.clone()]);
     assert_eq!(answer.feasible_count, 0);
-    let mut done = pod("done", json!({"nodeName": "a", "containers": containers("2")}));
+    let mut done = specified("done", json!({"nodeName": "a", "containers": containers("2")}));
     if let Object::Pod(pod) = &mut done.object {
         pod.status = serde_json::from_value(json!({"phase": "Failed"})).unwrap();
     }
-    assert_eq!(report(vec![node("a", "2"), done, web]).feasible_count, 1);
+    assert_eq!(report(vec![sized("a", "2"), done, web]).feasible_count, 1);
 }

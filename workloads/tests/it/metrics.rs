@@ -20,7 +20,7 @@ profiles:
   pluginConfig: [{name: LabPreBindWork, args: {waitMilliseconds: 10}}]
 ";
 
-fn pod(scheduler: &str, cpu: &str) -> String {
+fn pod_template(scheduler: &str, cpu: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{generateName: p-, labels: {{schedlab.dev/pre-bind: 'yes'}}}}\nspec:\n  schedulerName: {scheduler}\n  containers: [{{name: a, image: i, resources: {{requests: {{cpu: '{cpu}'}}}}}}]\n"
     )
@@ -35,9 +35,9 @@ fn measured(ops: &str) -> Collected {
         ("s/performance-config.yaml", config.leak()),
         ("s/scheduler.yaml", SCHEDULER),
         ("s/node.yaml", NODE),
-        ("s/plain.yaml", pod("default-scheduler", "10m").leak()),
-        ("s/attaching.yaml", pod("attaching", "10m").leak()),
-        ("s/large.yaml", pod("attaching", "100").leak()),
+        ("s/plain.yaml", pod_template("default-scheduler", "10m").leak()),
+        ("s/attaching.yaml", pod_template("attaching", "10m").leak()),
+        ("s/large.yaml", pod_template("attaching", "100").leak()),
     ];
     let source = EmbeddedSource { files: files.leak() };
     let suite = Suite::load(Arc::new(source), Path::new("s")).unwrap_or_else(|error| panic!("{error}"));

@@ -1,8 +1,7 @@
 //! Which pods are evicted, and when: KEP-2358's scenarios and the taint manager's.
 
-use schedlab_core::input::{
-    NodeAffinityInput, NodeSelectorTermInput, RequirementInput, TaintInput, TolerationInput,
-};
+use schedlab_core::input::{NodeAffinityInput, TolerationInput};
+use schedlab_testkit::input::{bare_node, label_pairs, node_term, requirement, taint};
 
 use super::*;
 use crate::EmbeddedCluster;
@@ -30,32 +29,17 @@ fn name(index: u32) -> NodeNameId {
     NodeNameId::from_index(index)
 }
 
-fn node(labels: &[(&str, &str)], taints: &[(&str, &str)]) -> NodeInput {
-    NodeInput {
-        name: "n".to_owned(),
-        labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        taints: taints
-            .iter()
-            .map(|(key, effect)| TaintInput {
-                key: (*key).to_owned(),
-                value: String::new(),
-                effect: (*effect).to_owned(),
-            })
-            .collect(),
-        ..NodeInput::default()
-    }
+fn tainted(labels: &[(&str, &str)], taints: &[(&str, &str)]) -> NodeInput {
+    let taints = taints.iter().map(|(key, effect)| taint(key, "", effect)).collect();
+    NodeInput { labels: label_pairs(labels), taints, ..bare_node("n") }
 }
 
 /// A pod that asks for `key operator value` while it runs.
 fn bound_to(key: &str, operator: &str, value: &str) -> PodInput {
-    let requirement = RequirementInput {
-        key: key.to_owned(),
-        operator: operator.to_owned(),
-        values: (!value.is_empty()).then(|| value.to_owned()).into_iter().collect(),
-    };
-    let term = NodeSelectorTermInput { match_expressions: vec![requirement], match_fields: Vec::new() };
+    let values: &[&str] = if value.is_empty() { &[] } else { &[value] };
+    let terms = vec![node_term(&[requirement(key, operator, values)])];
     let affinity =
-        NodeAffinityInput { required_during_execution: Some(vec![term]), ..NodeAffinityInput::default() };
+        NodeAffinityInput { required_during_execution: Some(terms), ..NodeAffinityInput::default() };
     PodInput { node_affinity: Some(affinity), ..PodInput::default() }
 }
 
@@ -72,7 +56,7 @@ fn tolerating(list: &[(&str, Option<i64>)]) -> PodInput {
 
 impl Lab {
     fn node(&mut self, labels: &[(&str, &str)], taints: &[(&str, &str)]) {
-        self.shard.on_node(name(0), &node(labels, taints), self.now_ns);
+        self.shard.on_node(name(0), &tainted(labels, taints), self.now_ns);
     }
 
     fn pod(&mut self, uid: u64, input: &PodInput) {
@@ -157,7 +141,7 @@ fn ignored_during_execution_term_evicts_no_pod() {
 fn node_update_checks_its_own_pods_only_if_labels_or_taints_changed() {
     let mut lab = Lab::default();
     lab.node(&[("app", "cache")], &[]);
-    lab.shard.on_node(name(1), &node(&[("app", "cache")], &[]), 0);
+    lab.shard.on_node(name(1), &tainted(&[("app", "cache")], &[]), 0);
     for uid in 1..=3 {
         lab.pod(uid, &bound_to("app", "In", "cache"));
     }

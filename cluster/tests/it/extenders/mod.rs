@@ -20,7 +20,7 @@ use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::cycle::select::TieBreak;
 use schedlab_core::framework::extender::ExtenderConfig;
 use schedlab_core::scheduler::Scheduler;
-use serde_json::{Value, json};
+use schedlab_testkit::manifest::node;
 
 use crate::support::{cluster, create, create_pod};
 
@@ -43,7 +43,7 @@ impl Lab {
         let cluster = Arc::new(cluster());
         let watch = cluster.watch(cluster.resource_version()).expect("the log is whole");
         for name in ["a", "b", "c"] {
-            create(&cluster, node(name));
+            create(&cluster, node(name).has("cpu", "4").has("memory", "8Gi").has("pods", "10").into());
         }
         let api: Arc<dyn Api> = Arc::clone(&cluster) as _;
         let extenders = build_extenders(configs, &api).expect("the configuration is good");
@@ -79,11 +79,6 @@ impl Lab {
             other => panic!("a binding or a condition was expected: {other:?}"),
         }
     }
-}
-
-fn node(name: &str) -> Value {
-    let allocatable = json!({"cpu": "4", "memory": "8Gi", "pods": "10"});
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}})
 }
 
 /// An extender that filters, by name, in at most five seconds.

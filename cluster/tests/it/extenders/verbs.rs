@@ -187,7 +187,7 @@ fn bound_node(
     let mut scheduler = Scheduler::new(EngineSettings::default(), 0);
     scheduler.set_extenders(as_extenders(&build_extenders(&[config], &api).expect("good")));
     let version = store.resource_version();
-    create(&store, node("a"));
+    create(&store, node("a").has("cpu", "4").has("memory", "8Gi").has("pods", "10").into());
     let settings = WallSettings { threads: 1, link: LinkSettings::default() };
     let runtime =
         WallRuntime::start(api, scheduler, version, settings, (NoRecorder, NoRecorder)).expect("threads");

@@ -3,20 +3,17 @@
 //! test tells which situation.
 
 mod binding;
-mod calls;
 mod coverage;
 mod daemon_set_pods;
 mod event_handlers;
 mod extenders;
 mod framework;
-mod lab;
-mod manifest;
 mod nominated_node_name;
-mod plugin;
 mod pre_enqueue_status;
 mod preemption;
 mod queueing;
 mod requeue;
 mod schedulers;
-mod setup;
 mod taints;
+
+use schedlab_testkit::{calls, lab, manifest, plugin, setup};

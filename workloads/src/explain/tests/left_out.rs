@@ -6,7 +6,7 @@ use crate::scheduler_config::SchedulerConfig;
 fn web(spec: Value) -> Manifest {
     let mut spec = spec;
     spec["containers"] = containers("1");
-    pod("web", spec)
+    specified("web", spec)
 }
 
 #[test]
@@ -18,19 +18,19 @@ fn pod_with_resource_claims_or_a_scheduling_group_is_unsure() {
         (json!({"fromTheFuture": true}), "spec.fromTheFuture"),
     ];
     for (spec, field) in cases {
-        let answer = report(vec![node("a", "2"), web(spec)]);
+        let answer = report(vec![sized("a", "2"), web(spec)]);
         assert_eq!(answer.verdict, ExplainVerdict::Unsure, "{field}");
         assert!(answer.chosen.is_none(), "{field}: a plain choice");
         assert_eq!(answer.chosen_if_ignored.as_ref().unwrap().node, "a", "{field}");
         assert_eq!(answer.ignored_fields[0].field, field);
     }
-    let plain = report(vec![node("a", "2"), web(json!({"resourceClaims": []}))]);
+    let plain = report(vec![sized("a", "2"), web(json!({"resourceClaims": []}))]);
     assert_eq!((plain.verdict, plain.ignored_fields.len()), (ExplainVerdict::Chosen, 0));
 }
 
 #[test]
 fn pod_of_another_scheduler_is_not_placed() {
-    let answer = report(vec![node("a", "2"), web(json!({"schedulerName": "volcano"}))]);
+    let answer = report(vec![sized("a", "2"), web(json!({"schedulerName": "volcano"}))]);
     assert_eq!(answer.verdict, ExplainVerdict::OtherScheduler);
     let other = answer.other_scheduler.clone().unwrap();
     assert_eq!(
@@ -49,7 +49,7 @@ fn profile_of_the_configuration_answers_for_its_pods() {
     let config = SchedulerConfig::parse("config.yaml", config).unwrap();
     let registry = lab_plugins::registry();
     let ask = |name: &str| {
-        let mut tainted = node("a", "2");
+        let mut tainted = sized("a", "2");
         if let Object::Node(node) = &mut tainted.object {
             node.spec =
                 serde_json::from_value(json!({"taints": [{"key": "k", "effect": "NoSchedule"}]})).unwrap();
@@ -70,7 +70,7 @@ fn every_kind_that_is_not_used_is_counted() {
     let object = |api_version: &str, kind: &str, name: &str| {
         manifest(json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}))
     };
-    let mut done = pod("done", json!({"nodeName": "a", "containers": containers("2")}));
+    let mut done = specified("done", json!({"nodeName": "a", "containers": containers("2")}));
     if let Object::Pod(pod) = &mut done.object {
         pod.status = serde_json::from_value(json!({"phase": "Succeeded"})).unwrap();
     }
@@ -79,7 +79,7 @@ fn every_kind_that_is_not_used_is_counted() {
         "spec": {"capacity": {"storage": "much"}},
     }));
     let answer = report(vec![
-        node("a", "2"),
+        sized("a", "2"),
         web(json!({})),
         done,
         object("v1", "ConfigMap", "one"),

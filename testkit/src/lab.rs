@@ -26,34 +26,39 @@ use schedlab_core::cycle::probe::NoProbe;
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{ScheduleOneOutcome, Scheduler, Standing};
 
-use super::calls::{Calls, Outcome};
-use super::manifest::Manifest;
-use super::setup::Setup;
+use crate::calls::{Calls, Outcome};
+use crate::manifest::Manifest;
+use crate::setup::Setup;
 
 /// One second.
-pub(crate) const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
 /// Rounds after which a lab that finds no rest is taken to run in circles.
 const ROUNDS_MAX: usize = 10_000;
 
 /// A scheduler at work.
-pub(crate) struct Seat {
-    pub(crate) scheduler: Scheduler,
-    pub(crate) bridge: Bridge,
+pub struct Seat {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// Between the watch and the scheduler.
+    pub bridge: Bridge,
     watch: Box<dyn Watch>,
-    pub(crate) calls: Calls,
+    /// What it asked of the API.
+    pub calls: Calls,
     attempts: usize,
 }
 
 /// The cluster and its schedulers.
-pub(crate) struct Lab {
-    pub(crate) api: Arc<EmbeddedCluster>,
+pub struct Lab {
+    /// The store.
+    pub api: Arc<EmbeddedCluster>,
     clock: Arc<AtomicU64>,
     seats: Vec<Seat>,
     names: BTreeMap<PodUid, String>,
 }
 
 impl Lab {
-    pub(crate) fn new(setup: &Setup) -> Lab {
+    /// A cluster with one scheduler.
+    pub fn new(setup: &Setup) -> Lab {
         let clock = Arc::new(AtomicU64::new(1_000 * SECOND));
         let time = Arc::clone(&clock);
         let api = Arc::new(EmbeddedCluster::new(Arc::new(move || time.load(Ordering::Relaxed))));
@@ -66,14 +71,14 @@ impl Lab {
     }
 
     /// Starts another scheduler, which first sees all that is there. Returns its number.
-    pub(crate) fn add_scheduler(&mut self, setup: &Setup) -> usize {
+    pub fn add_scheduler(&mut self, setup: &Setup) -> usize {
         let seat = self.open(setup);
         self.seats.push(seat);
         self.seats.len() - 1
     }
 
     /// The first scheduler ends, whatever it was doing, and a fresh one takes its place.
-    pub(crate) fn restart(&mut self, setup: &Setup) {
+    pub fn restart(&mut self, setup: &Setup) {
         self.seats[0] = self.open(setup);
     }
 
@@ -122,14 +127,15 @@ impl Lab {
         (events, pods.resource_version)
     }
 
-    pub(crate) fn now_ns(&self) -> u64 {
+    /// The time.
+    pub fn now_ns(&self) -> u64 {
         self.clock.load(Ordering::Relaxed)
     }
 
     // What users do.
 
     /// Creates an object, and writes its status where that takes a second call.
-    pub(crate) fn create(&mut self, manifest: impl Into<Manifest>) {
+    pub fn create(&mut self, manifest: impl Into<Manifest>) {
         let value: serde_json::Value = manifest.into().into();
         let object = Object::from_json(value.clone()).expect("a well-formed object");
         let made = self.api.create(object).unwrap_or_else(|error| panic!("{value}: {error}"));
@@ -144,49 +150,52 @@ impl Lab {
     }
 
     /// Creates objects in order.
-    pub(crate) fn create_all(&mut self, manifests: impl IntoIterator<Item = Manifest>) {
+    pub fn create_all(&mut self, manifests: impl IntoIterator<Item = Manifest>) {
         manifests.into_iter().for_each(|manifest| self.create(manifest));
     }
 
     /// Replaces an object; its status stays.
-    pub(crate) fn update(&mut self, manifest: Manifest) {
+    pub fn update(&mut self, manifest: Manifest) {
         let object = Object::from_json(manifest.into()).expect("a well-formed object");
         self.api.update(object).expect("the object is there");
     }
 
     /// Replaces an object's status.
-    pub(crate) fn update_status(&mut self, manifest: Manifest) {
+    pub fn update_status(&mut self, manifest: Manifest) {
         let object = Object::from_json(manifest.into()).expect("a well-formed object");
         self.api.update_status(object).expect("the object is there");
     }
 
     /// Changes a stored pod and writes it back.
-    pub(crate) fn change_pod(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
+    pub fn change_pod(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
         let mut pod = self.pod(name);
         change(&mut pod);
         self.api.update(Object::Pod(Box::new(pod))).expect("the pod is there");
     }
 
     /// Lets a pod go that was deleted and stayed.
-    pub(crate) fn let_go(&mut self, name: &str) {
+    pub fn let_go(&mut self, name: &str) {
         self.change_pod(name, |pod| pod.metadata.finalizers = None);
     }
 
-    pub(crate) fn delete(&mut self, manifest: &Manifest) {
+    /// Deletes an object.
+    pub fn delete(&mut self, manifest: &Manifest) {
         let object = Object::from_json(manifest.clone().into()).expect("a well-formed object");
         self.api.delete(&object.key(), None).expect("the object is there");
     }
 
-    pub(crate) fn delete_pod(&mut self, name: &str) {
+    /// Deletes a pod.
+    pub fn delete_pod(&mut self, name: &str) {
         self.api.delete(&ObjectKey::pod("default", name), None).expect("the pod is there");
     }
 
-    pub(crate) fn delete_node(&mut self, name: &str) {
+    /// Deletes a node.
+    pub fn delete_node(&mut self, name: &str) {
         self.api.delete(&ObjectKey::node(name), None).expect("the node is there");
     }
 
     /// Somebody other than the scheduler says where a pod is to go, or that nobody knows.
-    pub(crate) fn nominate(&mut self, pod: &str, node: Option<&str>) {
+    pub fn nominate(&mut self, pod: &str, node: Option<&str>) {
         let mut object = self.pod(pod);
         object.status.get_or_insert_default().nominated_node_name = node.map(str::to_owned);
         self.api.update_status(Object::Pod(Box::new(object))).expect("the pod is there");
@@ -195,7 +204,7 @@ impl Lab {
     // What happens.
 
     /// The schedulers see what happened, and the time.
-    pub(crate) fn observe(&mut self) {
+    pub fn observe(&mut self) {
         for at in 0..self.seats.len() {
             self.observe_at(at);
         }
@@ -214,12 +223,12 @@ impl Lab {
     }
 
     /// The first scheduler tries one pod, and its calls are performed. Whether there was a pod.
-    pub(crate) fn attempt(&mut self) -> bool {
+    pub fn attempt(&mut self) -> bool {
         self.attempt_at(0)
     }
 
     /// The same of another scheduler.
-    pub(crate) fn attempt_at(&mut self, at: usize) -> bool {
+    pub fn attempt_at(&mut self, at: usize) -> bool {
         self.observe_at(at);
         let seat = &mut self.seats[at];
         let did = seat.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle;
@@ -229,7 +238,7 @@ impl Lab {
     }
 
     /// A scheduler tries one pod on what it knows, without a look at what has happened since.
-    pub(crate) fn attempt_blindly(&mut self, at: usize) -> bool {
+    pub fn attempt_blindly(&mut self, at: usize) -> bool {
         let seat = &mut self.seats[at];
         let did = seat.scheduler.schedule_one(&mut NoProbe) != ScheduleOneOutcome::Idle;
         seat.attempts += usize::from(did);
@@ -251,7 +260,7 @@ impl Lab {
     ///
     /// # Panics
     /// When it finds no end.
-    pub(crate) fn run(&mut self) {
+    pub fn run(&mut self) {
         for _ in 0..ROUNDS_MAX {
             let mut work = 0;
             for at in 0..self.seats.len() {
@@ -266,19 +275,19 @@ impl Lab {
     }
 
     /// Moves the clock and goes on.
-    pub(crate) fn pass(&mut self, seconds: u64) {
+    pub fn pass(&mut self, seconds: u64) {
         self.clock.fetch_add(seconds * SECOND, Ordering::Relaxed);
         self.run();
     }
 
     /// Moves the clock and lets nobody do anything.
-    pub(crate) fn wait_silently(&mut self, seconds: u64) {
+    pub fn wait_silently(&mut self, seconds: u64) {
         self.clock.fetch_add(seconds * SECOND, Ordering::Relaxed);
     }
 
     /// Goes on, moving the clock whenever somebody waits for it, until nobody does or `seconds` are
     /// over.
-    pub(crate) fn run_for(&mut self, seconds: u64) {
+    pub fn run_for(&mut self, seconds: u64) {
         let end_ns = self.now_ns() + seconds * SECOND;
         self.run();
         while let Some(wake_ns) = self.next_wake_ns().filter(|&wake_ns| wake_ns <= end_ns) {
@@ -296,7 +305,7 @@ impl Lab {
     }
 
     /// Performs and answers held calls whose text begins like this; how many they were.
-    pub(crate) fn release(&mut self, what: &str) -> usize {
+    pub fn release(&mut self, what: &str) -> usize {
         let now_ns = self.now_ns();
         let seat = &mut self.seats[0];
         let outcomes = seat.calls.release(what, &self.api, &mut seat.bridge, &seat.scheduler);
@@ -308,92 +317,98 @@ impl Lab {
 
     // What is to be seen.
 
-    pub(crate) fn seat(&mut self, at: usize) -> &mut Seat {
+    /// A scheduler by its number.
+    pub fn seat(&mut self, at: usize) -> &mut Seat {
         &mut self.seats[at]
     }
 
-    pub(crate) fn scheduler(&mut self) -> &mut Scheduler {
+    /// The first scheduler.
+    pub fn scheduler(&mut self) -> &mut Scheduler {
         &mut self.seats[0].scheduler
     }
 
-    pub(crate) fn calls(&mut self) -> &mut Calls {
+    /// The calls of the first scheduler.
+    pub fn calls(&mut self) -> &mut Calls {
         &mut self.seats[0].calls
     }
 
     /// The calls of the first scheduler since this was asked last.
-    pub(crate) fn take_calls(&mut self) -> Vec<String> {
+    pub fn take_calls(&mut self) -> Vec<String> {
         self.seats[0].calls.take_log()
     }
 
     /// How many pods the first scheduler has tried.
-    pub(crate) fn attempts(&self) -> usize {
+    pub fn attempts(&self) -> usize {
         self.seats[0].attempts
     }
 
     /// A pod as the API has it.
-    pub(crate) fn pod(&self, name: &str) -> Pod {
+    pub fn pod(&self, name: &str) -> Pod {
         let object = self.api.get(&ObjectKey::pod("default", name)).expect("the pod is there");
         *object.into_pod().expect("a pod")
     }
 
-    pub(crate) fn exists(&self, name: &str) -> bool {
+    /// Whether the API has a pod.
+    pub fn exists(&self, name: &str) -> bool {
         self.api.get(&ObjectKey::pod("default", name)).is_ok()
     }
 
     /// The node a pod is on, by the API.
-    pub(crate) fn node_of(&self, name: &str) -> Option<String> {
+    pub fn node_of(&self, name: &str) -> Option<String> {
         self.pod(name).spec.and_then(|spec| spec.node_name)
     }
 
     /// The node a pod is nominated to, by the API.
-    pub(crate) fn nominated(&self, name: &str) -> Option<String> {
+    pub fn nominated(&self, name: &str) -> Option<String> {
         self.pod(name).status.and_then(|status| status.nominated_node_name)
     }
 
     /// Condition `PodScheduled` of a pod.
-    pub(crate) fn scheduled_condition(&self, name: &str) -> Option<PodCondition> {
+    pub fn scheduled_condition(&self, name: &str) -> Option<PodCondition> {
         let status = self.pod(name).status?;
         status.conditions?.into_iter().find(|condition| condition.type_ == "PodScheduled")
     }
 
     /// `reason` of condition `PodScheduled`, empty when there is none.
-    pub(crate) fn reason(&self, name: &str) -> String {
+    pub fn reason(&self, name: &str) -> String {
         self.scheduled_condition(name).and_then(|condition| condition.reason).unwrap_or_default()
     }
 
     /// `message` of condition `PodScheduled`, empty when there is none.
-    pub(crate) fn message(&self, name: &str) -> String {
+    pub fn message(&self, name: &str) -> String {
         self.scheduled_condition(name).and_then(|condition| condition.message).unwrap_or_default()
     }
 
-    pub(crate) fn uid(&self, name: &str) -> PodUid {
+    /// The UID of a pod.
+    pub fn uid(&self, name: &str) -> PodUid {
         self.pod(name).metadata.uid.as_deref().and_then(parse_pod_uid).expect("a pod has a UID")
     }
 
     /// Where the first scheduler has a pod.
-    pub(crate) fn standing(&self, name: &str) -> Standing {
+    pub fn standing(&self, name: &str) -> Standing {
         self.standing_at(0, name)
     }
 
-    pub(crate) fn standing_at(&self, at: usize, name: &str) -> Standing {
+    /// Where a scheduler has a pod.
+    pub fn standing_at(&self, at: usize, name: &str) -> Standing {
         let scheduler = &self.seats[at].scheduler;
         let pod = scheduler.world().pods().find(self.uid(name)).expect("the scheduler knows the pod");
         scheduler.standing(pod)
     }
 
     /// The node that the first scheduler's nominator has for a pod.
-    pub(crate) fn held_room(&self, name: &str) -> Option<String> {
+    pub fn held_room(&self, name: &str) -> Option<String> {
         let world = self.seats[0].scheduler.world();
         world.nominator().node_of(self.uid(name)).map(|node| world.node_name(node).to_owned())
     }
 
     /// Why pods wait, as the first scheduler sees it.
-    pub(crate) fn reasons(&self) -> Vec<(String, usize)> {
+    pub fn reasons(&self) -> Vec<(String, usize)> {
         self.seats[0].scheduler.waiting_reasons(10)
     }
 
     /// Nothing is held for anybody, nothing is in flight and no event is kept.
-    pub(crate) fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         for seat in &self.seats {
             let scheduler = &seat.scheduler;
             assert!(scheduler.binding_cycles().is_empty(), "a binding cycle is under way");

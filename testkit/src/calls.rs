@@ -17,7 +17,7 @@ use schedlab_core::scheduler::Scheduler;
 
 /// What becomes of a call that the test has an eye on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It waits until the test lets it go.
     Hold,
     /// It is refused and has no effect.
@@ -35,15 +35,18 @@ struct Sent {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) id: CallId,
-    pub(crate) pod: PodUid,
-    pub(crate) result: Result<(), CallFailure>,
+pub struct Outcome {
+    /// Which.
+    pub id: CallId,
+    /// Whose.
+    pub pod: PodUid,
+    /// What the API said.
+    pub result: Result<(), CallFailure>,
 }
 
 /// The calls of one scheduler.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub struct Calls {
     log: Vec<String>,
     held: Vec<Sent>,
     /// Text that the call begins with, what becomes of it, and how often.
@@ -52,28 +55,28 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// From now on calls whose text begins like this have a fate.
-    pub(crate) fn always(&mut self, what: &str, fate: Fate) {
+    pub fn always(&mut self, what: &str, fate: Fate) {
         self.rules.push((what.to_owned(), fate, usize::MAX));
     }
 
     /// The next such call has a fate.
-    pub(crate) fn once(&mut self, what: &str, fate: Fate) {
+    pub fn once(&mut self, what: &str, fate: Fate) {
         self.rules.push((what.to_owned(), fate, 1));
     }
 
     /// Calls are performed again. What is held stays so.
-    pub(crate) fn forget_rules(&mut self) {
+    pub fn forget_rules(&mut self) {
         self.rules.clear();
     }
 
     /// The calls since this was asked last: `bind web n1`, `patch web nominate n1 Unschedulable`,
     /// `delete web`, `volumes web`.
-    pub(crate) fn take_log(&mut self) -> Vec<String> {
+    pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
 
     /// The calls that wait.
-    pub(crate) fn held(&self) -> Vec<&str> {
+    pub fn held(&self) -> Vec<&str> {
         self.held.iter().map(|sent| sent.text.as_str()).collect()
     }
 
@@ -86,7 +89,7 @@ impl Calls {
     }
 
     /// Takes the scheduler's calls and performs those that nobody holds.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         api: &EmbeddedCluster,
         bridge: &mut Bridge,
@@ -118,7 +121,7 @@ impl Calls {
     }
 
     /// Performs held calls whose text begins like this.
-    pub(crate) fn release(
+    pub fn release(
         &mut self,
         what: &str,
         api: &EmbeddedCluster,

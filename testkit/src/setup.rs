@@ -13,11 +13,11 @@ use schedlab_core::framework::registry::{DEFAULT_SCHEDULER_NAME, Registry};
 use schedlab_core::scheduler::{FeatureGates, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
 
-use super::lab::Lab;
+use crate::lab::Lab;
 
 /// A scheduler to be started.
 #[derive(Clone)]
-pub(crate) struct Setup {
+pub struct Setup {
     settings: SchedulerSettings,
     /// Instead of the default plugins.
     only: Option<Vec<&'static str>>,
@@ -49,73 +49,73 @@ impl Default for Setup {
 
 impl Setup {
     /// These plugins, and those that no profile can do without.
-    pub(crate) fn only(mut self, plugins: &[&'static str]) -> Setup {
+    pub fn only(mut self, plugins: &[&'static str]) -> Setup {
         self.only = Some([&["PrioritySort", "DefaultBinder"], plugins].concat());
         self
     }
 
     /// Without a default plugin.
-    pub(crate) fn without(mut self, plugin: &'static str) -> Setup {
+    pub fn without(mut self, plugin: &'static str) -> Setup {
         self.without.push(plugin);
         self
     }
 
     /// With another plugin, behind the others.
-    pub(crate) fn plugin(mut self, plugin: &(impl Plugin + Clone + 'static)) -> Setup {
+    pub fn plugin(mut self, plugin: &(impl Plugin + Clone + 'static)) -> Setup {
         self.extra.push(Arc::new(plugin.clone()));
         self
     }
 
     /// With a plugin that ships with the engine, behind the extra ones.
-    pub(crate) fn also(mut self, plugin: &'static str) -> Setup {
+    pub fn also(mut self, plugin: &'static str) -> Setup {
         self.also.push(plugin);
         self
     }
 
     /// With these names of profiles, the default one gone.
-    pub(crate) fn named(mut self, names: &[&str]) -> Setup {
+    pub fn named(mut self, names: &[&str]) -> Setup {
         self.profiles = names.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
         self
     }
 
     /// With another profile that leaves some of the extra plugins out.
-    pub(crate) fn profile_without(mut self, name: &str, plugins: &[&'static str]) -> Setup {
+    pub fn profile_without(mut self, name: &str, plugins: &[&'static str]) -> Setup {
         self.profiles.push((name.to_owned(), plugins.to_vec()));
         self
     }
 
     /// With a feature gate on or off.
-    pub(crate) fn gate(mut self, name: &str, is_on: bool) -> Setup {
+    pub fn gate(mut self, name: &str, is_on: bool) -> Setup {
         self.settings.gates.set(name, is_on).expect("a gate of ours");
         self
     }
 
     /// The feature gates, the API server's among them.
-    pub(crate) fn gates(&self) -> FeatureGates {
+    pub fn gates(&self) -> FeatureGates {
         self.settings.gates
     }
 
     /// Pods are tried again at once.
-    pub(crate) fn without_backoff(mut self) -> Setup {
+    pub fn without_backoff(mut self) -> Setup {
         self.settings.initial_backoff_ns = 0;
         self.settings.max_backoff_ns = 0;
         self
     }
 
     /// Other settings.
-    pub(crate) fn settings(mut self, change: impl FnOnce(&mut SchedulerSettings)) -> Setup {
+    pub fn settings(mut self, change: impl FnOnce(&mut SchedulerSettings)) -> Setup {
         change(&mut self.settings);
         self
     }
 
     /// With an extender.
-    pub(crate) fn extender(mut self, extender: Arc<dyn Extender>) -> Setup {
+    pub fn extender(mut self, extender: Arc<dyn Extender>) -> Setup {
         self.extenders.push(extender);
         self
     }
 
     /// A lab with this scheduler.
-    pub(crate) fn start(&self) -> Lab {
+    pub fn start(&self) -> Lab {
         Lab::new(self)
     }
 
@@ -137,7 +137,7 @@ impl Setup {
     }
 
     /// The scheduler, before it has seen anything.
-    pub(crate) fn build(&self) -> Scheduler {
+    pub fn build(&self) -> Scheduler {
         let mut registry = Registry::new_in_tree();
         for plugin in &self.extra {
             let made = Arc::clone(plugin);

@@ -21,62 +21,64 @@ use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::world::World;
 
 /// The label by which a plugin tells pods apart.
-pub(crate) const WHO: &str = "who";
+pub const WHO: &str = "who";
 
 type NodeTest = Box<dyn Fn(&str) -> bool + Send>;
 type Scores = Box<dyn Fn(&str) -> i64 + Send>;
 type OnPermit = Box<dyn FnMut(&mut Handle<'_>, PodRef<'_>) -> Permit + Send>;
 
 /// What a plugin answers, and what it was asked.
-pub(crate) struct Script {
+pub struct Script {
     /// What it was asked: `reserve web`, the pod told by its label [`WHO`].
-    pub(crate) log: Vec<String>,
+    pub log: Vec<String>,
     /// PreEnqueue: why pods wait.
-    pub(crate) closed: Option<&'static str>,
+    pub closed: Option<&'static str>,
     /// What their status is to say meanwhile.
-    pub(crate) says: Option<&'static str>,
+    pub says: Option<&'static str>,
     /// PreFilter: no node at all.
-    pub(crate) pre_filter: Option<Code>,
+    pub pre_filter: Option<Code>,
     /// Filter: the nodes that pass, and the verdict on the others.
-    pub(crate) passes: NodeTest,
-    pub(crate) rejects_with: Code,
+    pub passes: NodeTest,
+    /// The code of its rejections.
+    pub rejects_with: Code,
     /// Score.
-    pub(crate) scores: Scores,
-    pub(crate) normalization: Normalization,
+    pub scores: Scores,
+    /// What becomes of its scores.
+    pub normalization: Normalization,
     /// PostFilter.
-    pub(crate) post_filter: Option<PostFilter>,
+    pub post_filter: Option<PostFilter>,
     /// Reserve.
-    pub(crate) reserve: Option<Status>,
+    pub reserve: Option<Status>,
     /// Permit.
-    pub(crate) permit: OnPermit,
+    pub permit: OnPermit,
     /// PreBindPreFlight.
-    pub(crate) pre_flight: PreFlight,
+    pub pre_flight: PreFlight,
     /// PreBind: the next answers; nothing to do when there are none.
-    pub(crate) pre_bind: Vec<PreBindStep>,
+    pub pre_bind: Vec<PreBindStep>,
     /// Bind.
-    pub(crate) binds: bool,
+    pub binds: bool,
     /// The events it waits for.
-    pub(crate) events: Vec<RegisteredEvent>,
+    pub events: Vec<RegisteredEvent>,
     /// What it says of events that it has a say in.
-    pub(crate) hint: QueueingHint,
+    pub hint: QueueingHint,
     version: u64,
 }
 
 /// The plugin.
 #[derive(Clone)]
-pub(crate) struct Scripted {
+pub struct Scripted {
     name: &'static str,
     points: Vec<ExtensionPoint>,
     script: Arc<Mutex<Script>>,
 }
 
 /// PreBind has work.
-pub(crate) const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
+pub const WORK: PreFlight = PreFlight::Run { allow_parallel: false };
 /// PreBind has none.
-pub(crate) const NO_WORK: PreFlight = PreFlight::Skip { allow_parallel: false };
+pub const NO_WORK: PreFlight = PreFlight::Skip { allow_parallel: false };
 
 /// A rejection that events may end.
-pub(crate) fn unschedulable(why: &'static str) -> Status {
+pub fn unschedulable(why: &'static str) -> Status {
     Status::unschedulable(Reason::Text(why))
 }
 
@@ -88,7 +90,7 @@ impl fmt::Debug for Scripted {
 
 impl Scripted {
     /// A plugin at some points that lets everything pass.
-    pub(crate) fn new(name: &'static str, points: &[ExtensionPoint]) -> Scripted {
+    pub fn new(name: &'static str, points: &[ExtensionPoint]) -> Scripted {
         let script = Script {
             log: Vec::new(),
             closed: None,
@@ -112,25 +114,25 @@ impl Scripted {
     }
 
     /// Changes what it does.
-    pub(crate) fn set(&self, change: impl FnOnce(&mut Script)) {
+    pub fn set(&self, change: impl FnOnce(&mut Script)) {
         let mut script = self.script();
         change(&mut script);
         script.version += 1;
     }
 
     /// The plugin, changed.
-    pub(crate) fn with(self, change: impl FnOnce(&mut Script)) -> Scripted {
+    pub fn with(self, change: impl FnOnce(&mut Script)) -> Scripted {
         self.set(change);
         self
     }
 
     /// What it was asked since this was asked last.
-    pub(crate) fn take_log(&self) -> Vec<String> {
+    pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.script().log)
     }
 
     /// How often it was asked something.
-    pub(crate) fn count(&self, what: &str) -> usize {
+    pub fn count(&self, what: &str) -> usize {
         self.script().log.iter().filter(|line| line.starts_with(what)).count()
     }
 
@@ -335,6 +337,6 @@ impl EnqueueExtensions for Scripted {
 }
 
 /// A new storage class: an event that no other plugin of these tests cares for.
-pub(crate) fn on_new_class() -> RegisteredEvent {
+pub fn on_new_class() -> RegisteredEvent {
     RegisteredEvent::always(EventResource::StorageClass, ActionType::ADD)
 }
