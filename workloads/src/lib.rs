@@ -1,7 +1,7 @@
 //! scheduler_perf workloads: read, checked, resolved; and the results of running them.
 //!
 //! ```text
-//! performance-config.yaml --schema--> TestCase, Op --resolve--> ResolvedWorkload, ResolvedOp
+//! performance-config.yaml --schema--> TestCase, Op --resolve--> ResolvedWorkload, dyn ResolvedOp
 //!                                                      ^
 //!                    templates (Go text/template) -----+
 //! ```

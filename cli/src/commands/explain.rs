@@ -17,7 +17,7 @@ use schedlab_workloads::explain::{
 };
 use schedlab_workloads::gates::scheduler_gates;
 use schedlab_workloads::lab_plugins;
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selected, runnable};
+use schedlab_workloads::resolve::{ResolvedWorkload, Selected, runnable};
 
 use super::explain_text::{Shown, text};
 use super::run::{check_gates, parse_gates, read_scheduler_config};
@@ -113,8 +113,7 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         workload.scheduler_config = Some(read_scheduler_config(path)?.0);
     }
     let workload = &workload;
-    runnable(workload, SUPPORTED_OPCODES)
-        .map_err(|reason| anyhow::anyhow!("{}: cannot run: {reason}", workload.full_name))?;
+    runnable(workload).map_err(|reason| anyhow::anyhow!("{}: cannot run: {reason}", workload.full_name))?;
     let pod = args.pod_file.as_deref().map(read_pod).transpose()?;
     let settings = RunSettings {
         threads: 1,

@@ -1,8 +1,7 @@
 //! `schedlab list`: what a suite contains, and what of it can run.
 
 use anyhow::Result;
-use schedlab_workloads::ops::ResolvedOp;
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
+use schedlab_workloads::resolve::{ResolvedWorkload, runnable};
 
 use super::select;
 use crate::Exit;
@@ -24,7 +23,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit> {
                 row
             }
             Ok(workload) => {
-                let state = runnable(workload, SUPPORTED_OPCODES);
+                let state = runnable(workload);
                 runnable_count += usize::from(state.is_ok());
                 let state = state.map_or_else(|reason| format!("skipped: {reason}"), |()| "runs".to_owned());
                 let (nodes, pods) = sizes(workload);
@@ -62,9 +61,9 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit> {
 }
 
 fn sizes(workload: &ResolvedWorkload) -> (u64, u64) {
-    workload.ops.iter().fold((0, 0), |(nodes, pods), op| match op {
-        ResolvedOp::CreateNodes(op) => (nodes + u64::from(op.count), pods),
-        ResolvedOp::CreatePods(op) => (nodes, pods + u64::from(op.count)),
-        _ => (nodes, pods),
-    })
+    workload
+        .ops
+        .iter()
+        .map(|op| op.facts())
+        .fold((0, 0), |(nodes, pods), facts| (nodes + u64::from(facts.nodes), pods + u64::from(facts.pods)))
 }

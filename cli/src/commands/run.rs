@@ -24,9 +24,7 @@ use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::protocol::{Narrow, Protocol};
-use schedlab_workloads::resolve::{
-    ResolvedWorkload, SUPPORTED_OPCODES, SchedulerConfigFile, Selected, runnable,
-};
+use schedlab_workloads::resolve::{ResolvedWorkload, SchedulerConfigFile, Selected, runnable};
 use schedlab_workloads::results::{
     RunResult, RunStatus, SCHEMA, Skipped, WorkloadResult, write_bench_text, write_data_items,
     write_result_json,
@@ -409,7 +407,7 @@ pub(super) fn split(selected: Vec<Selected>) -> (Vec<ResolvedWorkload>, Vec<Skip
     let (mut to_run, mut skipped, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     for Selected { full_name: name, workload, .. } in selected {
         match workload.map_err(|error| error.to_string()) {
-            Ok(workload) => match runnable(&workload, SUPPORTED_OPCODES) {
+            Ok(workload) => match runnable(&workload) {
                 Ok(()) => to_run.push(workload),
                 Err(reason) => skipped.push(Skipped { name, reason: reason.to_string() }),
             },

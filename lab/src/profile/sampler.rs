@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pprof::{ProfilerGuard, Report};
 use schedlab_workloads::executor::Progress;
-use schedlab_workloads::ops::ResolvedOp;
+use schedlab_workloads::ops::Measuring;
 use schedlab_workloads::resolve::ResolvedWorkload;
 
 use super::counters::Counters;
@@ -129,17 +129,18 @@ impl State {
 impl Progress for Sampler<'_> {
     fn op_begins(&self, index: usize, _: usize, _: &str) {
         let mut state = self.lock();
-        let is_measured = match self.workload.ops.get(index) {
-            Some(ResolvedOp::StartCollectingMetrics(_)) => {
+        let measuring = self.workload.ops.get(index).map(|op| op.facts().measuring);
+        let is_measured = match measuring {
+            Some(Measuring::Begins) => {
                 state.is_collecting = true;
                 false
             }
-            Some(ResolvedOp::StopCollectingMetrics) => {
+            Some(Measuring::Ends) => {
                 state.is_collecting = false;
                 false
             }
-            Some(ResolvedOp::CreatePods(op)) => op.collect_metrics || state.is_collecting,
-            _ => state.is_collecting,
+            Some(Measuring::Itself) => true,
+            Some(Measuring::AsBefore) | None => state.is_collecting,
         };
         state.pause();
         if is_measured {

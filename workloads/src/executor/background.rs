@@ -6,14 +6,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::error::OpError;
-use crate::ops::Opcode;
 
 /// How often a sleeping job looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// When a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lasts {
+pub(crate) enum Lasts {
     /// By itself.
     ForAWhile,
     /// With the workload; it repeats itself after this time.
@@ -48,7 +47,7 @@ impl Background {
     /// Starts a job; it is given a flag that tells it to stop.
     pub(super) fn start(
         &mut self,
-        (index, opcode): (usize, Opcode),
+        (index, opcode): (usize, &'static str),
         lasts: Lasts,
         job: impl FnOnce(&AtomicBool) -> Result<(), OpError> + Send + 'static,
     ) {
@@ -97,22 +96,22 @@ impl Drop for Background {
 
 /// Ticks at an interval, as Go's ticker: the first time after one interval, and never to make up
 /// for lost time.
-pub(super) struct Ticker {
+pub(crate) struct Ticker {
     next: Instant,
     interval: Duration,
 }
 
 impl Ticker {
-    pub(super) fn every(interval: Duration) -> Ticker {
+    pub(crate) fn every(interval: Duration) -> Ticker {
         Ticker { next: Instant::now() + interval, interval }
     }
 
-    pub(super) fn per_second(count: u32) -> Ticker {
+    pub(crate) fn per_second(count: u32) -> Ticker {
         Ticker::every(Duration::from_secs(1) / count.max(1))
     }
 
     /// Waits for the next tick; `false` if it was told to stop before.
-    pub(super) fn wait(&mut self, stop: &AtomicBool) -> bool {
+    pub(crate) fn wait(&mut self, stop: &AtomicBool) -> bool {
         loop {
             if stop.load(Ordering::Acquire) {
                 return false;
@@ -131,7 +130,7 @@ impl Ticker {
 mod tests {
     use super::*;
 
-    const CHURN: (usize, Opcode) = (3, Opcode::Churn);
+    const CHURN: (usize, &str) = (3, "churn");
 
     fn until_stopped(stop: &AtomicBool) -> Result<(), OpError> {
         while !stop.load(Ordering::Acquire) {

@@ -10,13 +10,12 @@ use schedlab_cluster::api::{Api, ApiCallCounts, PodFilter, StoredPodRow};
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_core::input::LabelSelectorInput;
 
-use super::Executor;
 use super::background::Activity;
+use super::context::OpContext;
 use super::error::OpError;
-use super::outcome::{Collected, Ending};
+use super::outcome::Collected;
 use crate::measure::{MachineReading, PodScope, ThreadId, own_waited_ns};
 use crate::metrics::MetricValues;
-use crate::ops::{Completion, CreatePods, StartCollectingMetrics};
 
 /// A measured part under way.
 pub(super) struct Collecting {
@@ -47,28 +46,40 @@ enum LooksAt {
     ItsOwn,
 }
 
-impl Executor<'_> {
-    pub(super) fn start_collecting_op(&mut self, op: &StartCollectingMetrics) -> Result<Ending, OpError> {
-        self.start_collecting(&op.name, &op.namespaces, &op.label_selector, LooksAt::ItsOwn)?;
-        Ok(Ending::Completed)
-    }
+/// Whether pods of others may be bound while a createPods is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherPods {
+    /// If any are there that have no node, or something goes on in the background.
+    IfAny,
+    /// They may.
+    MayBeBound,
+}
 
-    pub(super) fn stop_collecting_op(&mut self) -> Result<Ending, OpError> {
-        self.stop_collecting(None)?;
-        Ok(Ending::Completed)
-    }
-
-    /// Starts measuring the pods that a createPods makes.
-    pub(super) fn start_collecting_pods(&mut self, op: &CreatePods) -> Result<(), OpError> {
+impl OpContext<'_> {
+    /// Starts measuring the pods that a createPods makes in a namespace.
+    pub(crate) fn start_collecting_pods(
+        &mut self,
+        namespace: &str,
+        others: OtherPods,
+    ) -> Result<(), OpError> {
         let is_alone = self.background.activity() == Activity::None
             && self.cluster.pods_now(PodFilter::default()).iter().all(|row| row.node.is_some())
-            && !matches!(op.completion, Completion::SteadyState { .. });
+            && others == OtherPods::IfAny;
         let looks_at = if is_alone { LooksAt::All } else { LooksAt::ItsOwn };
-        let namespaces = [op.namespace.clone()];
-        self.start_collecting(&op.namespace, &namespaces, &BTreeMap::new(), looks_at)
+        self.start_collecting_looking_at(namespace, &[namespace.to_owned()], &BTreeMap::new(), looks_at)
     }
 
-    fn start_collecting(
+    /// Starts measuring the pods of some namespaces with some labels, whoever makes them.
+    pub(crate) fn start_collecting(
+        &mut self,
+        name: &str,
+        namespaces: &[String],
+        labels: &BTreeMap<String, String>,
+    ) -> Result<(), OpError> {
+        self.start_collecting_looking_at(name, namespaces, labels, LooksAt::ItsOwn)
+    }
+
+    fn start_collecting_looking_at(
         &mut self,
         name: &str,
         namespaces: &[String],
@@ -109,7 +120,7 @@ impl Executor<'_> {
 
     /// Does some work that creates pods. What this thread waits for a processor meanwhile, the scheduler
     /// may stand idle for; what it waits afterwards, when it only looks on, nobody does.
-    pub(super) fn creating<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn creating<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let before_ns = own_waited_ns();
         let result = work(self);
         if let Some(part) = &mut self.collecting {
@@ -119,7 +130,7 @@ impl Executor<'_> {
     }
 
     /// Ends measuring. `created` is how many pods were created in it, if that is known.
-    pub(super) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
+    pub(crate) fn stop_collecting(&mut self, created: Option<u64>) -> Result<(), OpError> {
         let part = self.collecting.take().ok_or(OpError::NotCollecting)?;
         let answers = self.halt_if_interrupted();
         let machine = self.machine_reading();

@@ -8,7 +8,7 @@ use schedlab_cluster::Api;
 use schedlab_cluster::controllers::{ControllerReport, ControllerSettings, EnabledController, enabled};
 use schedlab_cluster::runtime::{RuntimeError, WallController};
 
-use super::Executor;
+use super::context::OpContext;
 use super::error::OpError;
 use super::wait::{PATIENCE_MIN, POLL};
 use crate::resolve::ResolvedWorkload;
@@ -77,7 +77,7 @@ impl Controllers {
     }
 }
 
-impl Executor<'_> {
+impl OpContext<'_> {
     /// Lets controllers finish what is due. Timers that run, as those of `tolerationSeconds`, are not waited
     /// for.
     pub(super) fn rest_of_controllers(&self) {

@@ -7,7 +7,6 @@ use schedlab_cluster::ApiError;
 use schedlab_cluster::runtime::RuntimeError;
 
 use crate::gates::GatesError;
-use crate::ops::Opcode;
 use crate::resolve::ResolvedWorkload;
 use crate::scheduler_config::ConfigError;
 use crate::template::TemplateError;
@@ -25,7 +24,7 @@ pub enum ExecuteError {
         /// Which op.
         index: usize,
         /// Its opcode.
-        opcode: Opcode,
+        opcode: &'static str,
         /// What went wrong.
         source: Box<OpError>,
     },
@@ -51,7 +50,7 @@ impl ExecuteError {
     pub(super) fn at(
         workload: &ResolvedWorkload,
         index: usize,
-        opcode: Opcode,
+        opcode: &'static str,
         source: OpError,
     ) -> ExecuteError {
         let (file, workload) = (workload.file.clone(), workload.full_name.clone());
@@ -143,7 +142,7 @@ pub enum OpError {
         /// Which op.
         index: usize,
         /// Its opcode.
-        opcode: Opcode,
+        opcode: &'static str,
         /// What went wrong.
         source: Box<OpError>,
     },
@@ -151,7 +150,7 @@ pub enum OpError {
     #[error("{opcode} is not implemented yet")]
     Unsupported {
         /// The opcode.
-        opcode: Opcode,
+        opcode: &'static str,
     },
     /// The scheduler's threads died.
     #[error("the scheduler stopped by itself")]

@@ -11,35 +11,29 @@
 //! missing will never be scheduled, and the diagnosis says why. Beside churn it ends when nothing
 //! got anywhere for a while (`stagnation.rs`).
 
-mod any;
 mod background;
-mod churn;
 mod collect;
+mod context;
 mod controllers;
-mod delete;
 mod error;
-mod nodes;
-mod objects;
+pub(crate) mod objects;
 mod outcome;
-mod pods;
 mod prefix;
 mod scheduler;
 mod stagnation;
-mod steady;
-mod volumes;
 mod wait;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use schedlab_cluster::api::{Api, GenericObject, Object};
+use schedlab_cluster::EmbeddedCluster;
+use schedlab_cluster::api::Api;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::extender::{ExtenderCounts, HttpExtender};
 use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::{WallRuntime, WallSettings};
-use schedlab_cluster::{EmbeddedCluster, StatusReason};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::extend::Extender as _;
 use schedlab_core::framework::registry::Registry;
@@ -48,22 +42,25 @@ use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominated
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
-use crate::measure::{BindMeter, CycleMeter, Live, Meters};
-use crate::ops::{CreateNamespaces, ResolvedOp};
+use crate::measure::{Live, Meters};
 use crate::resolve::ResolvedWorkload;
 use crate::results::ExtenderCalls;
 
 use background::Background;
-use collect::Collecting;
+use context::OpPosition;
 use controllers::{ControllerSetup, Controllers};
 use scheduler::Setup;
 use wait::waits;
 
+pub(crate) use background::{Lasts, Ticker};
+pub(crate) use collect::OtherPods;
+pub use context::OpContext;
 pub use error::{ExecuteError, OpError};
 pub(crate) use objects::quote_quantities;
 pub use outcome::{Collected, Ending, Outcome};
 pub(crate) use prefix::run_until;
 pub(crate) use scheduler::read_config;
+pub(crate) use wait::Deadline;
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]
@@ -163,12 +160,12 @@ pub fn run_workload(
     let controllers = ControllerSetup::of(workload);
     let setup = Setup { config: config.as_ref(), gates, controllers };
     let mut executor = Executor::start(settings, control, &setup)?;
-    executor.declare_features(workload.node_declared_features);
+    executor.context.declare_features(workload.node_declared_features);
     let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {
         return executor.run(workload);
     };
     let extenders = config.map(|config| config.extenders).unwrap_or_default();
-    let changer = executor.runtime.changer();
+    let changer = executor.context.runtime.changer();
     let watcher = scheduler::Watcher::new(&watched, extenders, settings, control, changer);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| watcher.run());
@@ -178,26 +175,10 @@ pub fn run_workload(
     })
 }
 
-/// A workload under way.
+/// A workload under way: what its ops work with, and what only its end needs.
 struct Executor<'a> {
-    cluster: Arc<EmbeddedCluster>,
-    runtime: WallRuntime<CycleMeter, BindMeter>,
-    controllers: Controllers,
+    context: OpContext<'a>,
     extenders: Vec<Arc<HttpExtender>>,
-    live: Live,
-    meters: Meters,
-    control: Control<'a>,
-    /// Pods that somebody may still have to wait for, by namespace.
-    awaited: BTreeMap<String, u64>,
-    node_count: u64,
-    node_names: u64,
-    /// What every node declares.
-    declared_features: Vec<String>,
-    /// A pod may be in backoff for so long.
-    backoff_max: Duration,
-    background: Background,
-    collecting: Option<Collecting>,
-    collected: Vec<Collected>,
 }
 
 impl<'a> Executor<'a> {
@@ -224,14 +205,14 @@ impl<'a> Executor<'a> {
         let runtime = WallRuntime::start(api, scheduler, version, wall, meters.recorders())?;
         let live = Live::new(runtime.changer(), runtime.calls(), meters.view());
         control.progress.begins(&live);
-        Ok(Executor {
+        let context = OpContext {
             cluster,
             runtime,
             controllers,
-            extenders,
             live,
             meters,
             control,
+            op: OpPosition::FIRST,
             awaited: BTreeMap::new(),
             node_count: 0,
             node_names: 0,
@@ -240,117 +221,59 @@ impl<'a> Executor<'a> {
             background: Background::default(),
             collecting: None,
             collected: Vec::new(),
-        })
-    }
-
-    /// Upstream: nodedeclaredfeatures/node_declared_features_test.go gives every node so many
-    /// features.
-    /// Differs: there, pods with resources of their own need all of them. Here no pod does: the
-    /// features that pods need are those of the release, and a plugin cannot be taught others.
-    fn declare_features(&mut self, count: Option<i64>) {
-        self.declared_features = (1..=count.unwrap_or(0)).map(|number| format!("Feature{number}")).collect();
-        self.declared_features.sort();
+        };
+        Ok(Executor { context, extenders })
     }
 
     fn run(mut self, workload: &ResolvedWorkload) -> Result<Outcome, ExecuteError> {
+        let context = &mut self.context;
         let mut ending = Ending::Completed;
         for (index, op) in workload.ops.iter().enumerate() {
-            if self.control.interrupt.load(Ordering::Relaxed) {
+            if context.is_interrupted() {
                 ending = Ending::Interrupted;
                 break;
             }
-            self.control.progress.op_begins(index, workload.ops.len(), op.opcode().name());
+            context.control.progress.op_begins(index, workload.ops.len(), op.opcode());
             let at = |source| ExecuteError::at(workload, index, op.opcode(), source);
-            ending = self.run_op(index, op).map_err(at)?;
+            ending = context.run_op(index, op.as_ref()).map_err(at)?;
             if !matches!(ending, Ending::Completed) {
                 break;
             }
         }
-        self.background.end();
-        if let Some(error) = self.background.take_error() {
+        context.background.end();
+        if let Some(error) = context.background.take_error() {
             let last = workload.ops.len().saturating_sub(1);
             return Err(ExecuteError::at(workload, last, workload.ops[last].opcode(), error));
         }
-        if self.collecting.is_some() && ending != Ending::Completed {
+        if context.collecting.is_some() && ending != Ending::Completed {
             let last = workload.ops.len().saturating_sub(1);
             let at = |source| ExecuteError::at(workload, last, workload.ops[last].opcode(), source);
-            self.stop_collecting(None).map_err(at)?;
+            context.stop_collecting(None).map_err(at)?;
         }
         self.finish(ending)
     }
 
-    fn run_op(&mut self, index: usize, op: &ResolvedOp) -> Result<Ending, error::OpError> {
-        match op {
-            ResolvedOp::CreateNodes(op) => self.create_nodes(index, op),
-            ResolvedOp::CreateNamespaces(op) => self.create_namespaces(op),
-            ResolvedOp::CreatePods(op) => self.create_pods(op),
-            ResolvedOp::Barrier(op) => self.barrier(op),
-            ResolvedOp::Sleep(op) => Ok(self.sleep(op.duration)),
-            ResolvedOp::CreateAny(op) => self.create_any(op),
-            ResolvedOp::UpdateAny(op) => self.update_any(op),
-            ResolvedOp::DeletePods(op) => self.delete_pods(index, op),
-            ResolvedOp::Churn(op) => self.churn(index, op),
-            ResolvedOp::StartCollectingMetrics(op) => self.start_collecting_op(op),
-            ResolvedOp::StopCollectingMetrics => self.stop_collecting_op(),
-            other => Err(error::OpError::Unsupported { opcode: other.opcode() }),
-        }
-    }
-
-    fn create_namespaces(&mut self, op: &CreateNamespaces) -> Result<Ending, error::OpError> {
-        for name in op.names() {
-            if self.is_interrupted() {
-                return Ok(Ending::Interrupted);
-            }
-            let mut object = match &op.template {
-                Some(template) => {
-                    objects::other(template.render_json(&Default::default())?, template.path())?
-                }
-                None => objects::namespace(),
-            };
-            object.metadata.name = Some(name.clone());
-            self.create_namespace(object)?;
-            self.awaited.entry(name).or_default();
-        }
-        Ok(Ending::Completed)
-    }
-
-    fn ensure_namespace(&mut self, name: &str) -> Result<(), error::OpError> {
-        if !self.awaited.contains_key(name) {
-            let mut object = objects::namespace();
-            object.metadata.name = Some(name.to_owned());
-            self.create_namespace(object)?;
-            self.awaited.insert(name.to_owned(), 0);
-        }
-        Ok(())
-    }
-
-    fn create_namespace(&self, object: GenericObject) -> Result<(), error::OpError> {
-        match self.cluster.create(Object::Other(Box::new(object))) {
-            Err(error) if error.reason != StatusReason::AlreadyExists => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
     fn finish(self, ending: Ending) -> Result<Outcome, ExecuteError> {
-        self.rest_of_controllers();
-        let answers = self.halt_if_interrupted();
-        let status = answers.then(|| self.runtime.status_while(&self.waits())).flatten();
-        let failed_calls = self.runtime.failed_calls();
+        let Executor { context, extenders } = self;
+        context.rest_of_controllers();
+        let answers = context.halt_if_interrupted();
+        let status = answers.then(|| context.runtime.status_while(&context.waits())).flatten();
+        let failed_calls = context.runtime.failed_calls();
         if answers {
-            self.control.progress.ends(&self.live);
+            context.control.progress.ends(&context.live);
         }
-        let waits = waits(self.control.interrupt);
-        self.runtime.stop_while(&waits)?;
-        let controllers = self.controllers.stop()?;
+        let waits = waits(context.control.interrupt);
+        context.runtime.stop_while(&waits)?;
+        let controllers = context.controllers.stop()?;
         Ok(Outcome {
             ending,
             controllers,
-            extenders: self.extenders.iter().map(|it| calls_of(it)).collect(),
-            collected: self.collected,
-            node_count: self.node_count,
-            pod_count: self.cluster.pod_count() as u64,
+            extenders: extenders.iter().map(|it| calls_of(it)).collect(),
+            collected: context.collected,
+            node_count: context.node_count,
+            pod_count: context.cluster.pod_count() as u64,
             failed_calls,
-            store_bytes: self.cluster.memory_bytes() as u64,
+            store_bytes: context.cluster.memory_bytes() as u64,
             engine_bytes: status.as_ref().map_or((0, 0), |status| status.memory_bytes),
             dispatched: status.as_ref().map(|status| status.calls).unwrap_or_default(),
             gates: status.map(|status| status.gates).unwrap_or_default(),

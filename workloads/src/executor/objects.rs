@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use schedlab_cluster::api::{GenericObject, Object};
+use schedlab_cluster::api::{GenericObject, Object, resource_for};
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_cluster::validate::unknown_field;
 use serde::Serialize;
@@ -14,22 +14,22 @@ use super::error::OpError;
 use crate::yaml::with_hint;
 
 /// A pod from a template.
-pub(super) fn pod(value: Value, path: &Path) -> Result<Pod, OpError> {
+pub(crate) fn pod(value: Value, path: &Path) -> Result<Pod, OpError> {
     typed(value, "Pod", path)
 }
 
 /// A node from a template.
-pub(super) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
+pub(crate) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
     typed(value, "Node", path)
 }
 
 /// An object of any other kind from a template.
-pub(super) fn other(value: Value, path: &Path) -> Result<GenericObject, OpError> {
+pub(crate) fn other(value: Value, path: &Path) -> Result<GenericObject, OpError> {
     serde_json::from_value(value).map_err(|error| wrong(path, error.to_string()))
 }
 
 /// An object of whatever kind the template says.
-pub(super) fn any(value: Value, path: &Path) -> Result<Object, OpError> {
+pub(crate) fn any(value: Value, path: &Path) -> Result<Object, OpError> {
     let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
     match (text("apiVersion"), text("kind")) {
         ("v1", "Pod") => Ok(Object::Pod(Box::new(pod(value, path)?))),
@@ -41,7 +41,7 @@ pub(super) fn any(value: Value, path: &Path) -> Result<Object, OpError> {
 
 /// The pod of createPods without a template.
 /// Upstream: scheduler_perf/util.go `makeBasePod`.
-pub(super) fn base_pod() -> Value {
+pub(crate) fn base_pod() -> Value {
     let resources = json!({"cpu": "100m", "memory": "500Mi"});
     json!({
         "metadata": {"generateName": "pod-"},
@@ -56,7 +56,7 @@ pub(super) fn base_pod() -> Value {
 
 /// The node of createNodes without a template.
 /// Upstream: scheduler_perf/util.go `makeBaseNode`.
-pub(super) fn base_node(prefix: &str) -> Value {
+pub(crate) fn base_node(prefix: &str) -> Value {
     let capacity = json!({"pods": "110", "cpu": "4", "memory": "32Gi"});
     json!({
         "metadata": {"generateName": prefix},
@@ -70,8 +70,30 @@ pub(super) fn base_node(prefix: &str) -> Value {
 }
 
 /// A namespace without a name.
-pub(super) fn namespace() -> GenericObject {
+pub(crate) fn namespace() -> GenericObject {
     GenericObject { api_version: "v1".to_owned(), kind: "Namespace".to_owned(), ..GenericObject::default() }
+}
+
+/// The object in the op's namespace; the kind and the op must agree about there being one.
+pub(crate) fn placed(mut object: Object, namespace: Option<&str>, path: &Path) -> Result<Object, OpError> {
+    let kind = object.kind().to_owned();
+    let is_namespaced = resource_for(object.api_version(), &kind).map(|resource| resource.namespaced);
+    let path = path.to_owned();
+    match (is_namespaced, namespace) {
+        (Some(true), None) => return Err(OpError::NoNamespace { path, kind }),
+        (Some(false), Some(name)) => {
+            return Err(OpError::NeedlessNamespace { path, kind, name: name.to_owned() });
+        }
+        _ => {}
+    }
+    if let (Some(own), Some(name)) = (object.metadata().namespace.as_deref(), namespace)
+        && own != name
+    {
+        let (own, name) = (own.to_owned(), name.to_owned());
+        return Err(OpError::OtherNamespace { path, own, name });
+    }
+    object.metadata_mut().namespace = namespace.map(str::to_owned);
+    Ok(object)
 }
 
 fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &Path) -> Result<T, OpError> {
@@ -228,5 +250,43 @@ mod tests {
     fn the_built_in_objects_are_valid() {
         pod(base_pod(), Path::new("-")).expect("base pod");
         node(base_node("node-"), Path::new("-")).expect("base node");
+    }
+
+    fn object(kind: &str, namespace: Option<&str>) -> Object {
+        let value =
+            json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": namespace}});
+        any(value, Path::new("a.yaml")).expect("an object")
+    }
+
+    #[test]
+    fn op_namespace_must_match_the_kind() {
+        let cases = [
+            (object("Service", None), Some("x"), Ok(Some("x"))),
+            (object("PersistentVolume", None), None, Ok(None)),
+            (
+                object("Service", None),
+                None,
+                Err("a.yaml: a Service lives in a namespace; set `namespace` of this op"),
+            ),
+            (
+                object("PersistentVolume", None),
+                Some("x"),
+                Err("a.yaml: a PersistentVolume has no namespace; remove `namespace: x` from this op"),
+            ),
+            (
+                object("Service", Some("y")),
+                Some("x"),
+                Err("a.yaml: the object says namespace \"y\", the op \"x\"; remove it from the template"),
+            ),
+        ];
+        for (object, namespace, expected) in cases {
+            let result = placed(object, namespace, Path::new("a.yaml"));
+            match expected {
+                Ok(expected) => {
+                    assert_eq!(result.expect("it is fine").metadata().namespace.as_deref(), expected);
+                }
+                Err(message) => assert_eq!(result.expect_err("refused").to_string(), message),
+            }
+        }
     }
 }

@@ -7,11 +7,13 @@ use k8s_openapi::api::core::v1::Pod;
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, ObjectKey, PodFilter, Watch, WatchEvent};
 
+use super::context::OpContext;
 use super::error::{ExecuteError, OpError};
 use super::outcome::Ending;
 use super::scheduler::{Setup, read_config};
 use super::{Control, Executor, RunSettings};
-use crate::ops::{Completion, CreatePods, Opcode};
+use crate::ops::RunOp as _;
+use crate::ops::create_pods::{self, Completion, CreatePods};
 use crate::resolve::ResolvedWorkload;
 
 /// How long pods that no op waits for may still be scheduled.
@@ -39,25 +41,25 @@ pub(crate) fn run_until<'a>(
     let config = workload.scheduler_config.as_ref().map(read_config).transpose()?;
     let setup = Setup { config: config.as_ref(), ..Setup::default() };
     let mut executor = Executor::start(settings, control, &setup)?;
-    let cluster = Arc::clone(&executor.cluster);
+    let cluster = Arc::clone(&executor.context.cluster);
     let at = |index, error: OpError| {
         ExecuteError::at(
             workload,
             index,
-            workload.ops.get(index).map_or(Opcode::CreatePods, |op| op.opcode()),
+            workload.ops.get(index).map_or(create_pods::DESCRIPTOR.opcode, |op| op.opcode()),
             error,
         )
     };
     let mut watch = cluster.watch(0).map_err(|error| at(0, error.into()))?;
     let mut ending = Ending::Completed;
     for (index, op) in workload.ops.iter().enumerate().take(end) {
-        control.progress.op_begins(index, end, op.opcode().name());
-        ending = executor.run_op(index, op).map_err(|error| at(index, error))?;
+        control.progress.op_begins(index, end, op.opcode());
+        ending = executor.context.run_op(index, op.as_ref()).map_err(|error| at(index, error))?;
         if ending != Ending::Completed {
             break;
         }
     }
-    executor.rest(REST_MAX);
+    executor.context.rest(REST_MAX);
     let mut events = Vec::new();
     watch.drain_into(&mut events).map_err(|error| at(end, error.into()))?;
     Ok(Stopped { executor, watch, ending, events, cluster })
@@ -72,10 +74,10 @@ impl Stopped<'_> {
         index: usize,
         op: &CreatePods,
     ) -> Result<Pod, ExecuteError> {
-        let at = |error| ExecuteError::at(workload, index, Opcode::CreatePods, error);
+        let at = |error| ExecuteError::at(workload, index, create_pods::DESCRIPTOR.opcode, error);
         let one =
             CreatePods { count: 1, collect_metrics: false, completion: Completion::Created, ..op.clone() };
-        self.executor.create_pods(&one).map_err(at)?;
+        one.run(&mut self.executor.context).map_err(at)?;
         self.created_pod(&op.namespace).map_err(at)
     }
 
@@ -101,7 +103,7 @@ impl Stopped<'_> {
     }
 }
 
-impl Executor<'_> {
+impl OpContext<'_> {
     fn rest(&self, at_most: Duration) {
         let end = Instant::now() + at_most;
         while !self.runtime.is_quiescent(self.cluster.resource_version())

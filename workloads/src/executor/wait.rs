@@ -10,12 +10,12 @@ use schedlab_cluster::api::{Api, ConditionSetId, PodFilter, StoredPodRow};
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
-use super::Executor;
 use super::background::Activity;
+use super::context::OpContext;
 use super::error::OpError;
 use super::outcome::Ending;
 use super::stagnation::{Look, Reached, Stagnation};
-use crate::ops::{Barrier, StageRequirement};
+use crate::ops::barrier::StageRequirement;
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
 pub(super) const POLL: Duration = Duration::from_micros(500);
@@ -33,8 +33,9 @@ const HALT_WAIT_MAX: Duration = Duration::from_millis(300);
 /// Looking may take this part of the time: listing pods holds the lock that the scheduler wants.
 const LOOKING_SHARE: u32 = 4;
 
-impl Executor<'_> {
-    pub(super) fn is_interrupted(&self) -> bool {
+impl OpContext<'_> {
+    /// Somebody wants the run to end.
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.control.interrupt.load(Ordering::Relaxed)
     }
 
@@ -49,7 +50,8 @@ impl Executor<'_> {
         waits(self.control.interrupt)
     }
 
-    pub(super) fn sleep(&self, duration: Duration) -> Ending {
+    /// Waits for a while, or until the run is interrupted.
+    pub(crate) fn sleep(&self, duration: Duration) -> Ending {
         let end = Instant::now() + duration;
         while !self.is_interrupted() {
             let left = end.saturating_duration_since(Instant::now());
@@ -61,44 +63,15 @@ impl Executor<'_> {
         Ending::Interrupted
     }
 
-    /// Upstream: a barrier waits for the namespaces it names, or for all that may have unfinished
-    /// pods, and then forgets them; one that waits for attempts forgets nothing.
-    pub(super) fn barrier(&mut self, op: &Barrier) -> Result<Ending, OpError> {
-        if let Some(name) = op.namespaces.iter().find(|name| !self.awaited.contains_key(*name)) {
-            return Err(OpError::UnknownNamespace { name: name.clone() });
-        }
-        let names: Vec<String> = if op.namespaces.is_empty() {
-            self.awaited.keys().cloned().collect()
-        } else {
-            op.namespaces.clone()
-        };
-        for name in &names {
-            let wanted = self.awaited[name];
-            let ending = if op.label_selector.is_empty() && op.stage == StageRequirement::Scheduled {
-                self.wait_scheduled(name, wanted)?
-            } else {
-                self.wait_selected(name, &op.label_selector, op.stage, wanted)?
-            };
-            if ending != Ending::Completed {
-                return Ok(ending);
-            }
-        }
-        if op.stage == StageRequirement::Scheduled {
-            for name in &names {
-                self.awaited.remove(name);
-            }
-        }
-        Ok(Ending::Completed)
-    }
-
     /// Waits until `wanted` pods of a namespace are scheduled, whoever created them.
-    pub(super) fn wait_scheduled(&self, namespace: &str, wanted: u64) -> Result<Ending, OpError> {
+    pub(crate) fn wait_scheduled(&self, namespace: &str, wanted: u64) -> Result<Ending, OpError> {
         self.wait_for((namespace, StageRequirement::Scheduled), wanted, || {
             Ok(self.cluster.scheduled_count(namespace)?)
         })
     }
 
-    fn wait_selected(
+    /// The same, of pods with some labels, up to some stage.
+    pub(crate) fn wait_selected(
         &self,
         namespace: &str,
         labels: &BTreeMap<String, String>,
@@ -218,7 +191,22 @@ impl Executor<'_> {
     }
 }
 
-/// See [`Executor::waits`].
+/// When a time is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Instant);
+
+impl Deadline {
+    /// So long from now.
+    pub(crate) fn after(duration: Duration) -> Deadline {
+        Deadline(Instant::now() + duration)
+    }
+
+    pub(crate) fn is_over(self) -> bool {
+        self.0 <= Instant::now()
+    }
+}
+
+/// See [`OpContext::waits`].
 pub(super) fn waits(interrupt: &AtomicBool) -> impl Fn() -> bool {
     let interrupted: Cell<Option<Instant>> = Cell::new(None);
     move || {

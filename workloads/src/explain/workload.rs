@@ -9,7 +9,8 @@ use super::manifests::AskedPod;
 use super::report::ExplainedPod;
 use super::subject::{LoadedCluster, Subject, UnusedObjects, config_warnings, scheduler_of};
 use crate::executor::{Control, Ending, RunSettings, read_config, run_until};
-use crate::ops::{CreatePods, ResolvedOp};
+use crate::ops::Measuring;
+use crate::ops::create_pods::CreatePods;
 use crate::resolve::ResolvedWorkload;
 
 /// Which moment of a workload, and which pod.
@@ -88,10 +89,7 @@ fn chosen_op(workload: &ResolvedWorkload, op: Option<usize>) -> Result<(usize, &
         .ops
         .iter()
         .enumerate()
-        .filter_map(|(at, op)| match op {
-            ResolvedOp::CreatePods(op) => Some((at, op)),
-            _ => None,
-        })
+        .filter_map(|(at, op)| Some((at, op.as_op::<CreatePods>()?)))
         .collect();
     if let Some(wanted) = op {
         let numbers: Vec<String> = creates.iter().map(|(at, _)| at.to_string()).collect();
@@ -100,7 +98,7 @@ fn chosen_op(workload: &ResolvedWorkload, op: Option<usize>) -> Result<(usize, &
             bad(format!("--op {wanted} does not create pods; these do: {}", numbers.join(", ")))
         });
     }
-    let start = workload.ops.iter().position(|op| matches!(op, ResolvedOp::StartCollectingMetrics(_)));
+    let start = workload.ops.iter().position(|op| op.facts().measuring == Measuring::Begins);
     let is_measured =
         |(at, op): &&(usize, &CreatePods)| op.collect_metrics || start.is_some_and(|start| start < *at);
     let found = creates.iter().find(is_measured).or(creates.last());

@@ -1,14 +1,27 @@
 //! churn: creates objects in the background, at an interval, until the workload ends.
 //!
-//! Upstream: operations.go `churnOp`; executor.go `runChurnOp`.
+//! Upstream: operations.go `churnOp`; executor.go `runChurnOp`. An object that cannot be created is left out,
+//! as there.
+//! Differs: an object that is gone when its turn to be deleted comes is no error: it was to go
+//! anyway, and preemption may have been quicker.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use schedlab_cluster::api::{Api, Object, ObjectKey, resource_or_guess};
+use schedlab_cluster::{EmbeddedCluster, StatusReason};
+
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, Lasts, OpContext, OpError, Ticker, objects};
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::template::ObjectTemplate;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "churn", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 const FIELDS: &[&str] = &["opcode", "mode", "number", "intervalMilliseconds", "namespace", "templatePaths"];
 
@@ -57,7 +70,7 @@ pub enum ChurnMode {
     },
 }
 
-pub(super) fn parse(file: &str, node: &Node) -> Result<ChurnOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<ChurnOp, SchemaError> {
     let fields = Fields::read(file, "op churn", node, FIELDS)?;
     let template_paths = fields.strings("templatePaths")?;
     if template_paths.is_empty() {
@@ -90,18 +103,106 @@ fn parse_mode(fields: &Fields<'_>) -> Result<ChurnMode, SchemaError> {
     }
 }
 
-impl ChurnOp {
-    pub(super) fn resolve(
-        &self,
-        resolver: &mut OpResolver<'_, '_>,
-        number: usize,
-    ) -> Result<Churn, ResolveError> {
+impl WrittenOp for ChurnOp {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, number: usize) -> Result<ResolvedOps, ResolveError> {
         let templates = self.template_paths.iter().map(|path| resolver.plain_object(path));
-        Ok(Churn {
+        Ok(one(Churn {
             templates: templates.collect::<Result<_, _>>()?,
             mode: self.mode,
             interval: self.interval,
             namespace: self.namespace.clone().unwrap_or_else(|| format!("namespace-{number}")),
-        })
+        }))
+    }
+}
+
+impl ResolvedOp for Churn {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts { templates: self.templates.iter().map(AsRef::as_ref).collect(), ..OpFacts::NOTHING }
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for Churn {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        // Not noted as a namespace to wait for: upstream's churn makes its namespace by itself.
+        let mut namespace = objects::namespace();
+        namespace.metadata.name = Some(self.namespace.clone());
+        context.create_namespace(namespace)?;
+        let churned: Vec<Object> = self
+            .templates
+            .iter()
+            .map(|template| {
+                let object = objects::any(template.render_json(&Default::default())?, template.path())?;
+                Ok(in_namespace(object, &self.namespace))
+            })
+            .collect::<Result<_, OpError>>()?;
+        let lasts = match self.mode {
+            ChurnMode::Create { number: Some(_) } => Lasts::ForAWhile,
+            ChurnMode::Create { number: None } => Lasts::ToTheEnd(self.interval),
+            ChurnMode::Recreate { number } => {
+                Lasts::ToTheEnd(self.interval.saturating_mul(number.saturating_mul(2)))
+            }
+        };
+        let (cluster, mode, ticker) = (Arc::clone(&context.cluster), self.mode, Ticker::every(self.interval));
+        context.start_background(lasts, move |stop| run(&cluster, &churned, mode, ticker, stop));
+        Ok(Ending::Completed)
+    }
+}
+
+fn in_namespace(mut object: Object, namespace: &str) -> Object {
+    let is_namespaced = resource_or_guess(object.api_version(), object.kind(), Some(namespace)).namespaced;
+    object.metadata_mut().namespace = is_namespaced.then(|| namespace.to_owned());
+    object
+}
+
+fn run(
+    cluster: &EmbeddedCluster,
+    churned: &[Object],
+    mode: ChurnMode,
+    mut ticker: Ticker,
+    stop: &AtomicBool,
+) -> Result<(), OpError> {
+    let create = |object: &Object| cluster.create(object.clone()).ok().map(|made| made.key());
+    match mode {
+        ChurnMode::Create { number } => {
+            let mut left = number.unwrap_or(u32::MAX);
+            while 0 < left && ticker.wait(stop) {
+                churned.iter().for_each(|object| drop(create(object)));
+                left -= 1;
+            }
+        }
+        ChurnMode::Recreate { number } => {
+            let mut live: Vec<Option<ObjectKey>> = vec![None; churned.len() * number as usize];
+            for slots in (0..number as usize).cycle().map(|tick| tick * churned.len()) {
+                if !ticker.wait(stop) {
+                    break;
+                }
+                for (slot, object) in live[slots..].iter_mut().zip(churned) {
+                    *slot = match slot.take() {
+                        Some(key) => delete(cluster, &key).map(|()| None)?,
+                        None => create(object),
+                    };
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn delete(cluster: &EmbeddedCluster, key: &ObjectKey) -> Result<(), OpError> {
+    match cluster.delete(key, None) {
+        Err(error) if error.reason != StatusReason::NotFound => Err(error.into()),
+        _ => Ok(()),
     }
 }

@@ -5,10 +5,16 @@
 use std::sync::Arc;
 
 use super::count::Count;
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, OpContext, OpError, objects};
 use crate::resolve::{Limit, OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::template::ObjectTemplate;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "createNamespaces", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 const FIELDS: &[&str] = &["opcode", "prefix", "count", "countParam", "namespaceTemplatePath"];
 
@@ -34,7 +40,7 @@ pub struct CreateNamespaces {
     pub template: Option<Arc<ObjectTemplate>>,
 }
 
-pub(super) fn parse(file: &str, node: &Node) -> Result<CreateNamespacesOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<CreateNamespacesOp, SchemaError> {
     let fields = Fields::read(file, "op createNamespaces", node, FIELDS)?;
     Ok(CreateNamespacesOp {
         prefix: fields.required_string("prefix", "write what the names start with")?,
@@ -43,17 +49,18 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<CreateNamespacesOp, Schem
     })
 }
 
-impl CreateNamespacesOp {
-    pub(super) fn resolve(
-        &self,
-        resolver: &mut OpResolver<'_, '_>,
-    ) -> Result<CreateNamespaces, ResolveError> {
+impl WrittenOp for CreateNamespacesOp {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, _: usize) -> Result<ResolvedOps, ResolveError> {
         let template = match &self.template_path {
             Some(path) => Some(resolver.plain_object(path)?),
             None => None,
         };
         let count = resolver.count(&self.count, Limit::Namespaces)?;
-        Ok(CreateNamespaces { prefix: self.prefix.clone(), count, template })
+        Ok(one(CreateNamespaces { prefix: self.prefix.clone(), count, template }))
     }
 }
 
@@ -61,5 +68,39 @@ impl CreateNamespaces {
     /// The names of the namespaces, in order.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.count).map(|index| format!("{}-{index}", self.prefix))
+    }
+}
+
+impl ResolvedOp for CreateNamespaces {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts::NOTHING
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for CreateNamespaces {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        for name in self.names() {
+            if context.is_interrupted() {
+                return Ok(Ending::Interrupted);
+            }
+            let mut object = match &self.template {
+                Some(template) => {
+                    objects::other(template.render_json(&Default::default())?, template.path())?
+                }
+                None => objects::namespace(),
+            };
+            object.metadata.name = Some(name.clone());
+            context.create_namespace(object)?;
+            context.awaited.entry(name).or_default();
+        }
+        Ok(Ending::Completed)
     }
 }

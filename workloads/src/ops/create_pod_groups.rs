@@ -2,12 +2,19 @@
 //!
 //! Upstream: operations.go `createPodGroups`; executor.go `runCreatePodGroupsOp`.
 
+use std::sync::Arc;
+
 use super::count::Count;
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, WrittenOp, one};
 use crate::params::TemplateParams;
 use crate::resolve::{Limit, OpResolver, ResolveError, ResolveProblem};
 use crate::schema::SchemaError;
 use crate::template::BoundTemplate;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "createPodGroups", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 const FIELDS: &[&str] = &["opcode", "namespace", "templatePath", "templateParams", "count", "countParam"];
 
@@ -37,7 +44,7 @@ pub struct CreatePodGroups {
     pub count: u32,
 }
 
-pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodGroupsOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<CreatePodGroupsOp, SchemaError> {
     let fields = Fields::read(file, "op createPodGroups", node, FIELDS)?;
     Ok(CreatePodGroupsOp {
         namespace: fields.required_string("namespace", "name the namespace of the groups")?,
@@ -47,14 +54,32 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodGroupsOp, Schema
     })
 }
 
-impl CreatePodGroupsOp {
-    pub(super) fn resolve(&self, resolver: &mut OpResolver<'_, '_>) -> Result<CreatePodGroups, ResolveError> {
+impl WrittenOp for CreatePodGroupsOp {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, _: usize) -> Result<ResolvedOps, ResolveError> {
         let count = resolver.count(&self.count, Limit::Objects)?;
         if count == 0 {
             return Err(resolver.error(ResolveProblem::NoPodGroups));
         }
         let params = resolver.template_params(&self.template_params)?;
         let template = BoundTemplate::new(resolver.template(&self.template_path)?, params);
-        Ok(CreatePodGroups { namespace: self.namespace.clone(), template, count })
+        Ok(one(CreatePodGroups { namespace: self.namespace.clone(), template, count }))
+    }
+}
+
+impl ResolvedOp for CreatePodGroups {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts { templates: vec![self.template.template()], ..OpFacts::NOTHING }
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::NotYet(OpSupport::NO_POD_GROUPS)
     }
 }

@@ -4,12 +4,18 @@
 //!
 //! Upstream: operations.go `createPodSetsOp`; scheduler_perf.go `unrollWorkloadTemplate`.
 
+use std::sync::Arc;
+
 use super::count::Count;
-use super::create_pods::{self, CreatePodsOp};
-use super::{CreatePods, Opcode, ResolvedOp};
+use super::create_pods::{self, CreatePods, CreatePodsOp};
+use super::descriptor::{OpDescriptor, ResolvedOps, WrittenOp, one};
 use crate::resolve::{Limit, OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "createPodSets", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 const FIELDS: &[&str] = &["opcode", "count", "countParam", "namespacePrefix", "createPodsOp"];
 
@@ -24,14 +30,14 @@ pub struct CreatePodSetsOp {
     pub pods: CreatePodsOp,
 }
 
-pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodSetsOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<CreatePodSetsOp, SchemaError> {
     let fields = Fields::read(file, "op createPodSets", node, FIELDS)?;
     let Some(pods) = fields.get("createPodsOp") else {
         return Err(fields.missing("createPodsOp", "write the createPods op that each set runs"));
     };
     let pods_fields = Fields::read(file, "createPodsOp", pods, create_pods::FIELDS)?;
     match pods_fields.string("opcode")? {
-        Some(opcode) if opcode != Opcode::CreatePods.name() => {
+        Some(opcode) if opcode != create_pods::DESCRIPTOR.opcode => {
             return Err(pods_fields.bad_value("opcode", opcode, "only createPods can stand here"));
         }
         _ => {}
@@ -44,17 +50,18 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodSetsOp, SchemaEr
     })
 }
 
-impl CreatePodSetsOp {
-    pub(super) fn unroll_into(
-        &self,
-        resolver: &mut OpResolver<'_, '_>,
-        resolved: &mut Vec<ResolvedOp>,
-    ) -> Result<(), ResolveError> {
+impl WrittenOp for CreatePodSetsOp {
+    fn collects_metrics(&self) -> bool {
+        self.pods.collect_metrics
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, number: usize) -> Result<ResolvedOps, ResolveError> {
+        let mut sets = ResolvedOps::new();
         for set in 0..resolver.count(&self.count, Limit::PodSets)? {
-            let pods = self.pods.resolve(resolver, resolved.len())?;
+            let pods = self.pods.resolve_pods(resolver, number + sets.len())?;
             let namespace = format!("{}-{set}", self.namespace_prefix);
-            resolved.push(ResolvedOp::CreatePods(CreatePods { namespace, ..pods }));
+            sets.append(&mut one(CreatePods { namespace, ..pods }));
         }
-        Ok(())
+        Ok(sets)
     }
 }

@@ -1,11 +1,26 @@
 //! deletePods: deletes pods of a namespace, all or those with some labels.
 //!
-//! Upstream: operations.go `deletePodsOp`; executor.go `runDeletePodsOp`.
+//! Upstream: operations.go `deletePodsOp`; executor.go `runDeletePodsOp`. Pods have no kubelet there
+//! and here: a pod without finalizers is gone at once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use schedlab_cluster::api::{Api, PodFilter};
+use schedlab_cluster::{ApiError, EmbeddedCluster, StatusReason};
+use schedlab_core::ids::PodUid;
+use schedlab_core::input::LabelSelectorInput;
+
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, Lasts, OpContext, OpError, Ticker};
+use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "deletePods", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 const FIELDS: &[&str] =
     &["opcode", "namespace", "labelSelector", "skipWaitToCompletion", "deletePodsPerSecond"];
@@ -32,7 +47,7 @@ pub enum DeletePodsWaiting {
     Background,
 }
 
-pub(super) fn parse(file: &str, node: &Node) -> Result<DeletePods, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<DeletePods, SchemaError> {
     let fields = Fields::read(file, "op deletePods", node, FIELDS)?;
     let per_second = fields.integer("deletePodsPerSecond")?.unwrap_or(0);
     Ok(DeletePods {
@@ -47,4 +62,76 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<DeletePods, SchemaError> 
         pods_per_second: u32::try_from(per_second)
             .map_err(|_| fields.bad_value("deletePodsPerSecond", per_second, "write 0 or more"))?,
     })
+}
+
+impl WrittenOp for DeletePods {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, _: &mut OpResolver<'_, '_>, _: usize) -> Result<ResolvedOps, ResolveError> {
+        Ok(one(self.clone()))
+    }
+}
+
+impl ResolvedOp for DeletePods {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts::NOTHING
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for DeletePods {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        let selector =
+            LabelSelectorInput { match_labels: self.label_selector.clone(), match_expressions: Vec::new() };
+        let filter = PodFilter { namespace: Some(&self.namespace), labels: Some(&selector) };
+        let pods: Vec<PodUid> = context.cluster.pods_now(filter).iter().map(|row| row.uid).collect();
+        let ticker = (0 < self.pods_per_second).then(|| Ticker::per_second(self.pods_per_second));
+        match self.waiting {
+            DeletePodsWaiting::UntilDeleted => {
+                delete(&context.cluster, &pods, ticker, context.control.interrupt)?;
+            }
+            DeletePodsWaiting::Background => {
+                let cluster = Arc::clone(&context.cluster);
+                context.start_background(Lasts::ForAWhile, move |stop| delete(&cluster, &pods, ticker, stop));
+            }
+        }
+        Ok(if context.is_interrupted() { Ending::Interrupted } else { Ending::Completed })
+    }
+}
+
+fn delete(
+    cluster: &EmbeddedCluster,
+    pods: &[PodUid],
+    ticker: Option<Ticker>,
+    stop: &AtomicBool,
+) -> Result<(), OpError> {
+    let Some(mut ticker) = ticker else {
+        let mut results = Vec::with_capacity(pods.len());
+        cluster.delete_pods_batch(pods, &mut results);
+        return results.into_iter().try_for_each(gone);
+    };
+    for &pod in pods {
+        if !ticker.wait(stop) {
+            break;
+        }
+        gone(cluster.delete_pod(pod))?;
+    }
+    Ok(())
+}
+
+/// A pod that somebody else has deleted is as gone as it should be.
+fn gone(result: Result<(), ApiError>) -> Result<(), OpError> {
+    match result {
+        Err(error) if error.reason != StatusReason::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -1,236 +1,128 @@
 //! The ops: what a workload does, step by step.
 //!
 //! ```text
-//! YAML --parse--> Op ($params inside) --resolve(params, templates)--> ResolvedOp (numbers, loaded templates)
+//! YAML --parse--> Op ($params inside) --resolve(params, templates)--> dyn ResolvedOp (numbers, loaded templates)
+//!                                                                        --run(OpContext)--> Ending
 //! ```
 //!
-//! One file per opcode: its fields, their rules, and how its params become values. An op without
-//! params is its own resolved form.
+//! An opcode is a file here (createPods, which has most parts, a folder), named as upstream's in snake
+//! case, and a line of [`IN_TREE`]. The file holds its fields and their rules, how its params become values,
+//! whether it can run or why not, and what it does. Nothing else names it: parser, `list`, the executor and
+//! the profiler ask [`OpDescriptor`], [`ResolvedOp`] and [`RunOp`]. docs/writing-an-opcode.md is the recipe.
+//!
+//! An op without params is its own resolved form.
 //!
 //! Upstream: the table in scheduler_perf.go `op.UnmarshalJSON`, and each op's `isValid` and `patchParams`.
 
-mod barrier;
-mod churn;
-mod collecting_metrics;
-mod collecting_profile;
+pub mod alloc_resource_claims;
+pub mod barrier;
+pub mod churn;
 mod count;
-mod create_any;
-mod create_namespaces;
-mod create_nodes;
-mod create_pod_groups;
-mod create_pod_sets;
-mod create_pods;
-mod delete_pods;
-mod opcode;
-mod resource_claims;
-mod sleep;
-mod update_any;
+pub mod create_any;
+pub mod create_namespaces;
+pub mod create_nodes;
+pub mod create_pod_groups;
+pub mod create_pod_sets;
+pub mod create_pods;
+pub mod create_resource_claims;
+pub mod delete_pods;
+mod descriptor;
+pub mod sleep;
+pub mod start_collecting_metrics;
+pub mod start_collecting_profile;
+pub mod stop_collecting_metrics;
+pub mod stop_collecting_profile;
+pub mod update_any;
 
-pub use barrier::{Barrier, StageRequirement};
-pub use churn::{Churn, ChurnMode, ChurnOp};
-pub use collecting_metrics::StartCollectingMetrics;
-pub use collecting_profile::StartCollectingProfile;
+use std::sync::Arc;
+
 pub use count::Count;
-pub use create_any::{CreateAny, CreateAnyOp};
-pub use create_namespaces::{CreateNamespaces, CreateNamespacesOp};
-pub use create_nodes::{CreateNodes, CreateNodesOp, NodeStrategy};
-pub use create_pod_groups::{CreatePodGroups, CreatePodGroupsOp};
-pub use create_pod_sets::CreatePodSetsOp;
-pub use create_pods::{Completion, CreatePods, CreatePodsOp, PodVolumeTemplates};
-pub use delete_pods::{DeletePods, DeletePodsWaiting};
-pub use opcode::Opcode;
-pub use resource_claims::{AllocResourceClaims, CreateResourceClaims, CreateResourceClaimsOp};
-pub use sleep::{Sleep, SleepOp};
-pub use update_any::{UpdateAny, UpdateAnyOp};
+pub use descriptor::{Measuring, OpDescriptor, OpFacts, OpSupport, ResolvedOp, RunOp};
+pub(crate) use descriptor::{ResolvedOps, WrittenOp};
 
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::{SchemaError, SchemaProblem};
 use crate::suggest::closest;
 use crate::yaml::{Node, Value};
 
+/// Every opcode, in the order in which a message names them.
+pub const IN_TREE: &[&OpDescriptor] = &[
+    &alloc_resource_claims::DESCRIPTOR,
+    &barrier::DESCRIPTOR,
+    &churn::DESCRIPTOR,
+    &create_any::DESCRIPTOR,
+    &create_namespaces::DESCRIPTOR,
+    &create_nodes::DESCRIPTOR,
+    &create_pod_groups::DESCRIPTOR,
+    &create_pod_sets::DESCRIPTOR,
+    &create_pods::DESCRIPTOR,
+    &create_resource_claims::DESCRIPTOR,
+    &delete_pods::DESCRIPTOR,
+    &sleep::DESCRIPTOR,
+    &start_collecting_metrics::DESCRIPTOR,
+    &start_collecting_profile::DESCRIPTOR,
+    &stop_collecting_metrics::DESCRIPTOR,
+    &stop_collecting_profile::DESCRIPTOR,
+    &update_any::DESCRIPTOR,
+];
+
+/// The names of [`IN_TREE`], in the same order.
+pub const OPCODES: [&str; IN_TREE.len()] = {
+    let mut names = [""; IN_TREE.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = IN_TREE[at].opcode;
+        at += 1;
+    }
+    names
+};
+
 /// A step as written, and where.
 #[derive(Clone, Debug)]
 pub struct Op {
-    /// What to do.
-    pub kind: OpKind,
+    descriptor: &'static OpDescriptor,
+    written: Arc<dyn WrittenOp>,
     /// Where the op starts in its file.
     pub line: u64,
-}
-
-/// A step as written: params are still names.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each variant is the opcode of its name, documented at its type")]
-pub enum OpKind {
-    AllocResourceClaims(AllocResourceClaims),
-    Barrier(Barrier),
-    Churn(ChurnOp),
-    CreateAny(CreateAnyOp),
-    CreateNamespaces(CreateNamespacesOp),
-    CreateNodes(CreateNodesOp),
-    CreatePodGroups(CreatePodGroupsOp),
-    CreatePodSets(CreatePodSetsOp),
-    CreatePods(CreatePodsOp),
-    CreateResourceClaims(CreateResourceClaimsOp),
-    DeletePods(DeletePods),
-    Sleep(SleepOp),
-    StartCollectingMetrics(StartCollectingMetrics),
-    StartCollectingProfile(StartCollectingProfile),
-    StopCollectingMetrics,
-    StopCollectingProfile,
-    UpdateAny(UpdateAnyOp),
-}
-
-/// A step ready to run: every param is a value, every template is loaded. createPodSets is gone:
-/// it has become one createPods per set.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each variant is the opcode of its name, documented at its type")]
-pub enum ResolvedOp {
-    AllocResourceClaims(AllocResourceClaims),
-    Barrier(Barrier),
-    Churn(Churn),
-    CreateAny(CreateAny),
-    CreateNamespaces(CreateNamespaces),
-    CreateNodes(CreateNodes),
-    CreatePodGroups(CreatePodGroups),
-    CreatePods(CreatePods),
-    CreateResourceClaims(CreateResourceClaims),
-    DeletePods(DeletePods),
-    Sleep(Sleep),
-    StartCollectingMetrics(StartCollectingMetrics),
-    StartCollectingProfile(StartCollectingProfile),
-    StopCollectingMetrics,
-    StopCollectingProfile,
-    UpdateAny(UpdateAny),
 }
 
 impl Op {
     /// Reads one entry of a `workloadTemplate`.
     pub(crate) fn parse(file: &str, node: &Node) -> Result<Self, SchemaError> {
-        let kind = match opcode_of(file, node)? {
-            Opcode::AllocResourceClaims => {
-                OpKind::AllocResourceClaims(resource_claims::parse_alloc(file, node)?)
-            }
-            Opcode::Barrier => OpKind::Barrier(barrier::parse(file, node)?),
-            Opcode::Churn => OpKind::Churn(churn::parse(file, node)?),
-            Opcode::CreateAny => OpKind::CreateAny(create_any::parse(file, node)?),
-            Opcode::CreateNamespaces => OpKind::CreateNamespaces(create_namespaces::parse(file, node)?),
-            Opcode::CreateNodes => OpKind::CreateNodes(create_nodes::parse(file, node)?),
-            Opcode::CreatePodGroups => OpKind::CreatePodGroups(create_pod_groups::parse(file, node)?),
-            Opcode::CreatePodSets => OpKind::CreatePodSets(create_pod_sets::parse(file, node)?),
-            Opcode::CreatePods => OpKind::CreatePods(create_pods::parse(file, node)?),
-            Opcode::CreateResourceClaims => {
-                OpKind::CreateResourceClaims(resource_claims::parse_create(file, node)?)
-            }
-            Opcode::DeletePods => OpKind::DeletePods(delete_pods::parse(file, node)?),
-            Opcode::Sleep => OpKind::Sleep(sleep::parse(file, node)?),
-            Opcode::StartCollectingMetrics => {
-                OpKind::StartCollectingMetrics(collecting_metrics::parse_start(file, node)?)
-            }
-            Opcode::StartCollectingProfile => {
-                OpKind::StartCollectingProfile(collecting_profile::parse_start(file, node)?)
-            }
-            Opcode::StopCollectingMetrics => {
-                collecting_metrics::parse_stop(file, node).map(|()| OpKind::StopCollectingMetrics)?
-            }
-            Opcode::StopCollectingProfile => {
-                collecting_profile::parse_stop(file, node).map(|()| OpKind::StopCollectingProfile)?
-            }
-            Opcode::UpdateAny => OpKind::UpdateAny(update_any::parse(file, node)?),
-        };
-        Ok(Self { kind, line: node.at.line })
+        let descriptor = descriptor_of(file, node)?;
+        Ok(Self { descriptor, written: (descriptor.parse)(file, node)?, line: node.at.line })
     }
 
-    /// Which op this is.
-    pub fn opcode(&self) -> Opcode {
-        match &self.kind {
-            OpKind::AllocResourceClaims(_) => Opcode::AllocResourceClaims,
-            OpKind::Barrier(_) => Opcode::Barrier,
-            OpKind::Churn(_) => Opcode::Churn,
-            OpKind::CreateAny(_) => Opcode::CreateAny,
-            OpKind::CreateNamespaces(_) => Opcode::CreateNamespaces,
-            OpKind::CreateNodes(_) => Opcode::CreateNodes,
-            OpKind::CreatePodGroups(_) => Opcode::CreatePodGroups,
-            OpKind::CreatePodSets(_) => Opcode::CreatePodSets,
-            OpKind::CreatePods(_) => Opcode::CreatePods,
-            OpKind::CreateResourceClaims(_) => Opcode::CreateResourceClaims,
-            OpKind::DeletePods(_) => Opcode::DeletePods,
-            OpKind::Sleep(_) => Opcode::Sleep,
-            OpKind::StartCollectingMetrics(_) => Opcode::StartCollectingMetrics,
-            OpKind::StartCollectingProfile(_) => Opcode::StartCollectingProfile,
-            OpKind::StopCollectingMetrics => Opcode::StopCollectingMetrics,
-            OpKind::StopCollectingProfile => Opcode::StopCollectingProfile,
-            OpKind::UpdateAny(_) => Opcode::UpdateAny,
-        }
+    /// Its name as it stands in a config file.
+    pub fn opcode(&self) -> &'static str {
+        self.descriptor.opcode
     }
 
     /// Whether running this op ends in numbers. startCollectingMetrics alone does not.
     pub fn collects_metrics(&self) -> bool {
-        match &self.kind {
-            OpKind::CreatePods(op) => op.collect_metrics,
-            OpKind::CreatePodSets(op) => op.pods.collect_metrics,
-            OpKind::StopCollectingMetrics => true,
-            _ => false,
-        }
+        self.written.collects_metrics()
     }
 
     /// Appends what this op does for one workload.
     pub(crate) fn resolve_into(
         &self,
         resolver: &mut OpResolver<'_, '_>,
-        resolved: &mut Vec<ResolvedOp>,
+        resolved: &mut ResolvedOps,
     ) -> Result<(), ResolveError> {
-        // Namespaces without a name are called by the op's number among the unrolled ops.
         let number = resolved.len();
-        let op = match &self.kind {
-            OpKind::CreatePodSets(op) => return op.unroll_into(resolver, resolved),
-            OpKind::AllocResourceClaims(op) => ResolvedOp::AllocResourceClaims(op.clone()),
-            OpKind::Barrier(op) => ResolvedOp::Barrier(op.clone()),
-            OpKind::Churn(op) => ResolvedOp::Churn(op.resolve(resolver, number)?),
-            OpKind::CreateAny(op) => ResolvedOp::CreateAny(op.resolve(resolver)?),
-            OpKind::CreateNamespaces(op) => ResolvedOp::CreateNamespaces(op.resolve(resolver)?),
-            OpKind::CreateNodes(op) => ResolvedOp::CreateNodes(op.resolve(resolver)?),
-            OpKind::CreatePodGroups(op) => ResolvedOp::CreatePodGroups(op.resolve(resolver)?),
-            OpKind::CreatePods(op) => ResolvedOp::CreatePods(op.resolve(resolver, number)?),
-            OpKind::CreateResourceClaims(op) => ResolvedOp::CreateResourceClaims(op.resolve(resolver)?),
-            OpKind::DeletePods(op) => ResolvedOp::DeletePods(op.clone()),
-            OpKind::Sleep(op) => ResolvedOp::Sleep(op.resolve(resolver)?),
-            OpKind::StartCollectingMetrics(op) => ResolvedOp::StartCollectingMetrics(op.clone()),
-            OpKind::StartCollectingProfile(op) => ResolvedOp::StartCollectingProfile(op.clone()),
-            OpKind::StopCollectingMetrics => ResolvedOp::StopCollectingMetrics,
-            OpKind::StopCollectingProfile => ResolvedOp::StopCollectingProfile,
-            OpKind::UpdateAny(op) => ResolvedOp::UpdateAny(op.resolve(resolver)?),
-        };
-        resolved.push(op);
+        resolved.append(&mut self.written.resolve(resolver, number)?);
         Ok(())
     }
-}
 
-impl ResolvedOp {
-    /// Which op this is.
-    pub fn opcode(&self) -> Opcode {
-        match self {
-            Self::AllocResourceClaims(_) => Opcode::AllocResourceClaims,
-            Self::Barrier(_) => Opcode::Barrier,
-            Self::Churn(_) => Opcode::Churn,
-            Self::CreateAny(_) => Opcode::CreateAny,
-            Self::CreateNamespaces(_) => Opcode::CreateNamespaces,
-            Self::CreateNodes(_) => Opcode::CreateNodes,
-            Self::CreatePodGroups(_) => Opcode::CreatePodGroups,
-            Self::CreatePods(_) => Opcode::CreatePods,
-            Self::CreateResourceClaims(_) => Opcode::CreateResourceClaims,
-            Self::DeletePods(_) => Opcode::DeletePods,
-            Self::Sleep(_) => Opcode::Sleep,
-            Self::StartCollectingMetrics(_) => Opcode::StartCollectingMetrics,
-            Self::StartCollectingProfile(_) => Opcode::StartCollectingProfile,
-            Self::StopCollectingMetrics => Opcode::StopCollectingMetrics,
-            Self::StopCollectingProfile => Opcode::StopCollectingProfile,
-            Self::UpdateAny(_) => Opcode::UpdateAny,
-        }
+    /// The op as written, if it is of this type.
+    #[cfg(test)]
+    pub(crate) fn as_written<T: WrittenOp>(&self) -> Option<&T> {
+        (self.written.as_ref() as &dyn std::any::Any).downcast_ref()
     }
 }
 
 /// Finds the opcode before anything else is judged, so that an unknown one is named as such.
-fn opcode_of(file: &str, node: &Node) -> Result<Opcode, SchemaError> {
+fn descriptor_of(file: &str, node: &Node) -> Result<&'static OpDescriptor, SchemaError> {
     let Value::Mapping(entries) = &node.value else {
         return Err(SchemaError::new(
             file,
@@ -258,15 +150,44 @@ fn opcode_of(file: &str, node: &Node) -> Result<Opcode, SchemaError> {
         Value::String(text) => text.as_str(),
         _ => "",
     };
-    Opcode::from_name(written).ok_or_else(|| {
+    let found = IN_TREE.iter().find(|descriptor| descriptor.opcode == written);
+    found.copied().ok_or_else(|| {
         SchemaError::new(
             file,
             value.at,
             SchemaProblem::UnknownOpcode {
                 opcode: written.to_owned(),
-                suggestion: closest(written, &Opcode::NAMES),
-                known: &Opcode::NAMES,
+                suggestion: closest(written, &OPCODES),
+                known: &OPCODES,
             },
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `createPods` as `create_pods`.
+    fn file_of(opcode: &str) -> String {
+        let letters = opcode.chars().flat_map(|letter| match letter.is_uppercase() {
+            true => vec!['_', letter.to_ascii_lowercase()],
+            false => vec![letter],
+        });
+        letters.collect()
+    }
+
+    #[test]
+    fn every_file_of_an_opcode_is_in_the_list_and_named_after_it() {
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops");
+        let entries = std::fs::read_dir(directory).expect("the folder of this file");
+        let stem = |entry: std::fs::DirEntry| entry.path().file_stem().map(|stem| stem.to_owned());
+        let mut files: Vec<String> =
+            entries.map(|entry| stem(entry.unwrap()).unwrap().into_string().unwrap()).collect();
+        files.retain(|stem| !["mod", "count", "descriptor"].contains(&stem.as_str()));
+        files.sort();
+        let mut listed: Vec<String> = OPCODES.into_iter().map(file_of).collect();
+        listed.sort();
+        assert_eq!(listed, files);
+    }
 }

@@ -2,12 +2,19 @@
 //!
 //! Upstream: operations.go `sleepOp`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, OpContext, OpError};
 use crate::params::ParamRef;
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "sleep", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 /// sleep as written.
 #[derive(Clone, Debug)]
@@ -26,7 +33,7 @@ pub struct Sleep {
 }
 
 /// Differs: upstream takes a sleep without a duration as one of no length.
-pub(super) fn parse(file: &str, node: &Node) -> Result<SleepOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<SleepOp, SchemaError> {
     let fields = Fields::read(file, "op sleep", node, &["opcode", "duration", "durationParam"])?;
     let (duration, duration_param) = (fields.duration("duration")?, fields.param("durationParam")?);
     if duration.is_none() && duration_param.is_none() {
@@ -35,12 +42,36 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<SleepOp, SchemaError> {
     Ok(SleepOp { duration: duration.unwrap_or_default(), duration_param })
 }
 
-impl SleepOp {
-    pub(super) fn resolve(&self, resolver: &mut OpResolver<'_, '_>) -> Result<Sleep, ResolveError> {
+impl WrittenOp for SleepOp {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, _: usize) -> Result<ResolvedOps, ResolveError> {
         let duration = match &self.duration_param {
             Some(param) => resolver.duration(param)?,
             None => self.duration,
         };
-        Ok(Sleep { duration })
+        Ok(one(Sleep { duration }))
+    }
+}
+
+impl ResolvedOp for Sleep {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts::NOTHING
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for Sleep {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        Ok(context.sleep(self.duration))
     }
 }

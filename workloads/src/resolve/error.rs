@@ -5,7 +5,6 @@ use std::fmt;
 use super::limits::Limit;
 use super::selection::SelectionError;
 use crate::labels::LabelFilterError;
-use crate::ops::Opcode;
 use crate::params::ParamError;
 use crate::schema::SchemaError;
 use crate::source::SourceError;
@@ -77,7 +76,7 @@ pub struct OpLocation {
     /// Number of the op in its `workloadTemplate`, from 0, as upstream counts.
     pub op_index: usize,
     /// Which op.
-    pub opcode: Opcode,
+    pub opcode: &'static str,
 }
 
 impl fmt::Display for OpLocation {

@@ -20,7 +20,7 @@ pub use error::{OpLocation, ResolveError, ResolveProblem, WorkloadError};
 pub use limits::{NAMESPACES_MAX, NODES_MAX, OBJECTS_MAX, POD_SETS_MAX, PODS_MAX};
 pub use selection::{Selection, SelectionError};
 pub use suite::{Selected, Suite};
-pub use support::{SUPPORTED_OPCODES, Unsupported, runnable};
+pub use support::{Unsupported, runnable};
 pub use workload::{ResolvedWorkload, SchedulerConfigFile, WorkloadThreshold};
 
 pub use limits::Limit;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::labels::LabelFilter;
-use crate::ops::{Completion, ResolvedOp, StageRequirement};
+use crate::ops::barrier::{Barrier, StageRequirement};
+use crate::ops::create_pods::{Completion, CreatePods};
 use crate::source::EmbeddedSource;
 
 const POD: &str = "kind: Pod\nmetadata: {name: 'p-{{.Index}}'}\n";
@@ -66,19 +67,15 @@ fn a_workload_is_resolved_in_full() {
     assert_eq!(workload.feature_gates, [("GateA".into(), true), ("GateB".into(), false)].into());
     assert_eq!(workload.threshold.value, 7.0);
     assert_eq!(workload.threshold.selector.name, "SchedulingThroughput");
-    let opcodes: Vec<&str> = workload.ops.iter().map(|op| op.opcode().name()).collect();
+    let opcodes: Vec<&str> = workload.ops.iter().map(|op| op.opcode()).collect();
     let expected =
         ["createNodes", "createPods", "createPods", "barrier", "createPods", "createPods", "sleep"];
     assert_eq!(opcodes, expected, "createPodSets is unrolled");
     let pods: Vec<_> = workload
         .ops
         .iter()
-        .filter_map(|op| match op {
-            ResolvedOp::CreatePods(op) => {
-                Some((op.namespace.as_str(), op.count, op.completion, op.signature_batch_size))
-            }
-            _ => None,
-        })
+        .filter_map(|op| op.as_op::<CreatePods>())
+        .map(|op| (op.namespace.as_str(), op.count, op.completion, op.signature_batch_size))
         .collect();
     let steady = Completion::SteadyState { duration: Duration::from_secs(10) };
     let expected = [
@@ -88,7 +85,7 @@ fn a_workload_is_resolved_in_full() {
         ("steady", 3, steady, 4),
     ];
     assert_eq!(pods, expected, "a default namespace is numbered by the unrolled ops");
-    let ResolvedOp::CreatePods(measured) = &workload.ops[4] else { panic!("createPods") };
+    let measured = workload.ops[4].as_op::<CreatePods>().expect("createPods");
     let template = measured.template.as_ref().unwrap();
     assert_eq!(template.params()["zone"], "a");
     assert_eq!(template.render_json(2, 15).unwrap()["metadata"]["name"], "p-2");
@@ -201,7 +198,7 @@ fn workloads_that_cannot_run_are_refused() {
 fn zero_is_a_count_as_upstream_has_it() {
     let [workload] =
         resolve(with_op("{opcode: createPods, countParam: $pods}", "{pods: 0}")).unwrap().try_into().unwrap();
-    let ResolvedOp::CreatePods(pods) = &workload.ops[0] else { panic!("createPods") };
+    let pods = workload.ops[0].as_op::<CreatePods>().expect("createPods");
     assert_eq!(pods.count, 0);
 }
 
@@ -224,7 +221,7 @@ fn unused_params_are_refused() {
 fn a_template_that_does_not_evaluate_says_where() {
     let op = "{opcode: createPods, count: 1, podTemplatePath: ../t/unset.yaml}";
     let [workload] = resolve(with_op(op, "{}")).unwrap().try_into().unwrap();
-    let ResolvedOp::CreatePods(pods) = &workload.ops[0] else { panic!("createPods") };
+    let pods = workload.ops[0].as_op::<CreatePods>().expect("createPods");
     let error = pods.template.as_ref().unwrap().render_json(0, 1).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -320,7 +317,7 @@ fn unsupported_op_is_named_with_the_reason() {
     ];
     for (name, op, expected) in cases {
         let [workload] = resolve(with_op(op, "{}")).unwrap().try_into().unwrap();
-        let found = runnable(&workload, SUPPORTED_OPCODES).map_err(|unsupported| unsupported.to_string());
+        let found = runnable(&workload).map_err(|unsupported| unsupported.to_string());
         assert_eq!(found, expected.map_err(String::from), "case: {name}");
     }
 }
@@ -328,6 +325,6 @@ fn unsupported_op_is_named_with_the_reason() {
 #[test]
 fn barrier_waits_for_scheduled_pods_by_default() {
     let [workload] = resolve(with_op("{opcode: barrier}", "{}")).unwrap().try_into().unwrap();
-    let ResolvedOp::Barrier(barrier) = &workload.ops[0] else { panic!("barrier") };
+    let barrier = workload.ops[0].as_op::<Barrier>().expect("barrier");
     assert_eq!((barrier.stage, barrier.namespaces.len()), (StageRequirement::Scheduled, 0));
 }

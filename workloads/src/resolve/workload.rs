@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schedlab_cluster::controllers::EnabledController;
 
@@ -40,7 +41,7 @@ pub struct ResolvedWorkload {
     pub node_declared_features: Option<i64>,
     /// What to do. The position of an op is the number upstream uses in its names: `namespace-<n>`
     /// for pods and churn, `node-<n>-` for nodes.
-    pub ops: Vec<ResolvedOp>,
+    pub ops: Vec<Arc<dyn ResolvedOp>>,
     /// The test case as written, with the comment above it, for the record.
     pub source_text: String,
     /// Of everything above that decides the work; see [`crate::digest`].

@@ -1,8 +1,12 @@
 //! The built-in suites keep the house rules.
 
 use super::*;
-use crate::ops::{Completion, ResolvedOp};
-use crate::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selection, runnable};
+use crate::ops::ResolvedOp;
+use crate::ops::barrier::Barrier;
+use crate::ops::create_any::CreateAny;
+use crate::ops::create_nodes::CreateNodes;
+use crate::ops::create_pods::{Completion, CreatePods};
+use crate::resolve::{ResolvedWorkload, Selection, runnable};
 use crate::source::{DiskSource, Source};
 
 fn workloads() -> Vec<ResolvedWorkload> {
@@ -13,29 +17,24 @@ fn has(workload: &ResolvedWorkload, label: &str) -> bool {
     workload.labels.iter().any(|own| own == label)
 }
 
-fn sum(workload: &ResolvedWorkload, count: impl Fn(&ResolvedOp) -> u32) -> u32 {
-    workload.ops.iter().map(count).sum()
+fn sum(workload: &ResolvedWorkload, count: impl Fn(&dyn ResolvedOp) -> u32) -> u32 {
+    workload.ops.iter().map(|op| count(op.as_ref())).sum()
 }
 
-fn nodes(op: &ResolvedOp) -> u32 {
-    match op {
-        ResolvedOp::CreateNodes(op) => op.count,
-        ResolvedOp::CreateAny(op) if op.template.render_json(0, 1).unwrap()["kind"] == "Node" => op.count,
-        _ => 0,
-    }
+fn nodes(op: &dyn ResolvedOp) -> u32 {
+    let any = op.as_op::<CreateAny>();
+    let any = any.filter(|op| op.template.render_json(0, 1).unwrap()["kind"] == "Node");
+    any.map_or(op.facts().nodes, |op| op.count)
 }
 
 #[test]
 fn every_built_in_workload_runs_today_and_renders() {
     for workload in workloads() {
         let name = &workload.full_name;
-        assert_eq!(runnable(&workload, SUPPORTED_OPCODES), Ok(()), "{name}");
+        assert_eq!(runnable(&workload), Ok(()), "{name}");
         for op in &workload.ops {
-            let template = match op {
-                ResolvedOp::CreateNodes(op) => op.template.as_ref(),
-                ResolvedOp::CreatePods(op) => op.template.as_ref(),
-                _ => None,
-            };
+            let nodes = op.as_op::<CreateNodes>().and_then(|op| op.template.as_ref());
+            let template = nodes.or(op.as_op::<CreatePods>().and_then(|op| op.template.as_ref()));
             if let Some(template) = template {
                 let object = template.render_json(0, 1).unwrap();
                 assert!(object["kind"].is_string(), "{name}");
@@ -66,16 +65,13 @@ fn overloaded_cluster_has_no_barrier_on_pods_that_cannot_fit() {
         let overload: Vec<_> = workload
             .ops
             .iter()
-            .filter_map(|op| match op {
-                ResolvedOp::CreatePods(op) if op.completion == Completion::Created => {
-                    Some(op.namespace.as_str())
-                }
-                _ => None,
-            })
+            .filter_map(|op| op.as_op::<CreatePods>())
+            .filter(|op| op.completion == Completion::Created)
+            .map(|op| op.namespace.as_str())
             .collect();
         assert_eq!(overload, ["overload"], "{}", workload.full_name);
         for op in &workload.ops {
-            if let ResolvedOp::Barrier(op) = op {
+            if let Some(op) = op.as_op::<Barrier>() {
                 assert!(!op.namespaces.is_empty(), "{}: would wait for ever", workload.full_name);
                 assert!(!op.namespaces.iter().any(|n| n == "overload"), "{}", workload.full_name);
             }

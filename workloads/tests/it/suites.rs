@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{Ending, RunSettings};
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selection, Suite, runnable};
+use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite, runnable};
 use schedlab_workloads::source::DiskSource;
 use schedlab_workloads::suites;
 
@@ -44,7 +44,7 @@ fn short_workloads_of_upstream_complete() {
     let selected = suite.resolve_each(&short());
     let (mut ran, mut skipped) = (0, Vec::new());
     for workload in selected.into_iter().filter_map(|selected| selected.workload.ok()) {
-        match runnable(&workload, SUPPORTED_OPCODES) {
+        match runnable(&workload) {
             Ok(()) => {
                 completes(&workload, SETTINGS);
                 ran += 1;

@@ -13,7 +13,7 @@ use schedlab_workloads::executor::{
     ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
 };
 use schedlab_workloads::lab_plugins;
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, Selection, Suite, runnable};
+use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite, runnable};
 use schedlab_workloads::source::EmbeddedSource;
 
 pub(crate) const SETTINGS: RunSettings = RunSettings {
@@ -31,7 +31,7 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
 };
 
 pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {
-    assert_eq!(runnable(workload, SUPPORTED_OPCODES), Ok(()), "{}", workload.full_name);
+    assert_eq!(runnable(workload), Ok(()), "{}", workload.full_name);
     let control = Control {
         interrupt: &AtomicBool::new(false),
         progress: &NoProgress,

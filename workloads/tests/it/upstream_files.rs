@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schedlab_workloads::ops::ResolvedOp;
+use schedlab_workloads::ops::churn::Churn;
+use schedlab_workloads::ops::create_any::CreateAny;
+use schedlab_workloads::ops::create_namespaces::CreateNamespaces;
+use schedlab_workloads::ops::create_nodes::CreateNodes;
+use schedlab_workloads::ops::create_pod_groups::CreatePodGroups;
+use schedlab_workloads::ops::create_pods::CreatePods;
+use schedlab_workloads::ops::create_resource_claims::CreateResourceClaims;
+use schedlab_workloads::ops::update_any::UpdateAny;
 use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite};
 use schedlab_workloads::source::DiskSource;
 use schedlab_workloads::template::{BoundTemplate, Env, ObjectTemplate};
@@ -55,7 +63,7 @@ fn every_upstream_workload_resolves_and_renders() {
     let mut broken = Vec::new();
     for selected in &selected {
         match &selected.workload {
-            Ok(workload) => workload.ops.iter().for_each(|op| render(workload, op)),
+            Ok(workload) => workload.ops.iter().for_each(|op| render(workload, op.as_ref())),
             Err(error) => broken.push(format!("{}: {error}", selected.full_name)),
         }
     }
@@ -70,7 +78,7 @@ fn a_template_said_to_be_independent_of_the_index_renders_the_same_for_every_ind
     let Some(root) = upstream_root() else { return };
     let workloads = sound_workloads(&root);
     let mut seen = (0, 0);
-    for template in workloads.iter().flat_map(|workload| &workload.ops).filter_map(bound) {
+    for template in workloads.iter().flat_map(|workload| &workload.ops).filter_map(|op| bound(op.as_ref())) {
         let [first, other] = [0, 12_345].map(|index| template.render_json(index, 100_000).expect("renders"));
         if template.depends_on_index() {
             seen.1 += 1;
@@ -92,30 +100,25 @@ fn thresholds_by_topic_are_found() {
     assert_eq!((found.topic.as_str(), found.threshold.value), ("dra", 56.0));
 }
 
-pub(crate) fn bound(op: &ResolvedOp) -> Option<&BoundTemplate> {
-    match op {
-        ResolvedOp::CreateAny(op) => Some(&op.template),
-        ResolvedOp::CreateNodes(op) => op.template.as_ref(),
-        ResolvedOp::CreatePodGroups(op) => Some(&op.template),
-        ResolvedOp::CreatePods(op) => op.template.as_ref(),
-        ResolvedOp::UpdateAny(op) => Some(&op.template),
-        _ => None,
-    }
+pub(crate) fn bound(op: &dyn ResolvedOp) -> Option<&BoundTemplate> {
+    let any = op.as_op::<CreateAny>().map(|op| &op.template);
+    let nodes = || op.as_op::<CreateNodes>()?.template.as_ref();
+    let groups = || Some(&op.as_op::<CreatePodGroups>()?.template);
+    let pods = || op.as_op::<CreatePods>()?.template.as_ref();
+    let updated = || Some(&op.as_op::<UpdateAny>()?.template);
+    any.or_else(nodes).or_else(groups).or_else(pods).or_else(updated)
 }
 
-pub(crate) fn plain(op: &ResolvedOp) -> Vec<&ObjectTemplate> {
-    match op {
-        ResolvedOp::Churn(op) => op.templates.iter().map(AsRef::as_ref).collect(),
-        ResolvedOp::CreateNamespaces(op) => op.template.iter().map(AsRef::as_ref).collect(),
-        ResolvedOp::CreatePods(op) => {
-            op.volumes.iter().flat_map(|volumes| [volumes.volume.as_ref(), volumes.claim.as_ref()]).collect()
-        }
-        ResolvedOp::CreateResourceClaims(op) => vec![op.template.as_ref()],
-        _ => Vec::new(),
-    }
+pub(crate) fn plain(op: &dyn ResolvedOp) -> Vec<&ObjectTemplate> {
+    let churned = op.as_op::<Churn>().into_iter().flat_map(|op| op.templates.iter().map(AsRef::as_ref));
+    let namespaces = op.as_op::<CreateNamespaces>().and_then(|op| op.template.as_deref());
+    let volumes = op.as_op::<CreatePods>().and_then(|op| op.volumes.as_ref());
+    let volumes = volumes.into_iter().flat_map(|own| [own.volume.as_ref(), own.claim.as_ref()]);
+    let claims = op.as_op::<CreateResourceClaims>().map(|op| op.template.as_ref());
+    churned.chain(namespaces).chain(volumes).chain(claims).collect()
 }
 
-fn render(workload: &ResolvedWorkload, op: &ResolvedOp) {
+fn render(workload: &ResolvedWorkload, op: &dyn ResolvedOp) {
     let name = &workload.full_name;
     let bound = bound(op).map(|template| template.render_json(0, 10));
     let plain = plain(op).into_iter().map(|object| object.render_json(&Env::default()));

@@ -20,9 +20,10 @@ fn every_object_is_valid(suite: &Suite) -> usize {
         suite.resolve_each(&Selection::all()).into_iter().filter_map(|selected| selected.workload.ok())
     {
         for op in &workload.ops {
-            let first_and_last =
-                [0, 9_999].into_iter().filter_map(|index| Some(bound(op)?.render_json(index, 10_000)));
-            let plain = plain(op).into_iter().map(|object| object.render_json(&Env::default()));
+            let first_and_last = [0, 9_999]
+                .into_iter()
+                .filter_map(|index| Some(bound(op.as_ref())?.render_json(index, 10_000)));
+            let plain = plain(op.as_ref()).into_iter().map(|object| object.render_json(&Env::default()));
             for object in first_and_last.chain(plain) {
                 let object = object.unwrap_or_else(|error| panic!("{}: {error}", workload.full_name));
                 is_valid(object, &workload.full_name);

@@ -12,7 +12,7 @@ use clap::Args;
 use schedlab_lab::LabError;
 use schedlab_lab::ab::{AbPlan, AbSession, Variant};
 use schedlab_perf_dash::compare::Comparison;
-use schedlab_workloads::resolve::{SUPPORTED_OPCODES, runnable};
+use schedlab_workloads::resolve::runnable;
 
 use self::variant::{Named, of_flags, of_revision};
 pub(crate) use self::variant::{parse_flags, split_words};
@@ -65,7 +65,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit> {
     let mut session = AbSession::new(plan(args), variants);
     for selected in select::workloads(&args.select, Some(run::DEFAULT_LABELS))? {
         let workload = selected.workload?;
-        if let Err(reason) = runnable(&workload, SUPPORTED_OPCODES) {
+        if let Err(reason) = runnable(&workload) {
             complain(&format!("schedlab: {} is skipped: {reason}", workload.full_name));
             continue;
         }

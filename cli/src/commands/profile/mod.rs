@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_lab::profile::ProfilePlan;
-use schedlab_workloads::resolve::{ResolvedWorkload, SUPPORTED_OPCODES, runnable};
+use schedlab_workloads::resolve::{ResolvedWorkload, runnable};
 
 use super::{run, select};
 use crate::args::RunArgs;
@@ -100,7 +100,7 @@ fn the_workload(args: &ProfileArgs) -> Result<ResolvedWorkload> {
         );
     }
     let workload = found.remove(0).workload?;
-    if let Err(reason) = runnable(&workload, SUPPORTED_OPCODES) {
+    if let Err(reason) = runnable(&workload) {
         bail!("{}: {reason}", workload.full_name);
     }
     Ok(workload)

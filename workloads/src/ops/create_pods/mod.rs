@@ -2,15 +2,28 @@
 //!
 //! Upstream: operations.go `createPodsOp`; executor.go `runCreatePodsOp`, `getPodStrategy`.
 
+mod pods;
+mod steady;
+mod volumes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::pods::{Templates, create};
 use super::count::Count;
+use super::descriptor::{
+    Measuring, OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one,
+};
+use crate::executor::{Ending, OpContext, OpError, OtherPods};
 use crate::params::{ParamRef, TemplateParams};
 use crate::resolve::{Limit, OpResolver, ResolveError, ResolveProblem};
 use crate::schema::SchemaError;
 use crate::template::{BoundTemplate, ObjectTemplate};
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "createPods", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 pub(super) const FIELDS: &[&str] = &[
     "opcode",
@@ -147,8 +160,19 @@ fn parse_volume_paths(fields: &Fields<'_>) -> Result<Option<(String, String)>, S
     }
 }
 
+impl WrittenOp for CreatePodsOp {
+    fn collects_metrics(&self) -> bool {
+        self.collect_metrics
+    }
+
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, number: usize) -> Result<ResolvedOps, ResolveError> {
+        Ok(one(self.resolve_pods(resolver, number)?))
+    }
+}
+
 impl CreatePodsOp {
-    pub(super) fn resolve(
+    /// See [`WrittenOp::resolve`]; a set of pods resolves to several of these.
+    pub(super) fn resolve_pods(
         &self,
         resolver: &mut OpResolver<'_, '_>,
         number: usize,
@@ -206,5 +230,69 @@ impl CreatePodsOp {
             (false, true, _) => Err(resolver.error(ResolveProblem::SteadyStateNeedsDuration)),
             (false, false, _) => Ok(Completion::Scheduled),
         }
+    }
+}
+
+impl ResolvedOp for CreatePods {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts {
+            pods: self.count,
+            templates: self.template.iter().map(|template| template.template()).collect(),
+            measuring: if self.collect_metrics { Measuring::Itself } else { Measuring::AsBefore },
+            ..OpFacts::NOTHING
+        }
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for CreatePods {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        context.ensure_namespace(&self.namespace)?;
+        let Some(templates) = Templates::prepare(context, self)? else { return Ok(Ending::Interrupted) };
+        if self.collect_metrics {
+            let others = match self.completion {
+                Completion::SteadyState { .. } => OtherPods::MayBeBound,
+                Completion::Scheduled | Completion::Created => OtherPods::IfAny,
+            };
+            context.start_collecting_pods(&self.namespace, others)?;
+        }
+        let (ending, created) = self.create_and_wait(context, &templates)?;
+        if self.collect_metrics {
+            context.stop_collecting(Some(created))?;
+        }
+        Ok(ending)
+    }
+}
+
+impl CreatePods {
+    /// Returns how many pods were created.
+    fn create_and_wait(
+        &self,
+        context: &mut OpContext<'_>,
+        templates: &Templates,
+    ) -> Result<(Ending, u64), OpError> {
+        let count = u64::from(self.count);
+        if let Completion::SteadyState { duration } = self.completion {
+            return context.creating(|context| steady::create_steadily(context, self, templates, duration));
+        }
+        let ending = context.creating(|context| create(context, templates, self.count))?;
+        if ending != Ending::Completed {
+            return Ok((ending, count));
+        }
+        let ending = match self.completion {
+            Completion::Scheduled => context.wait_scheduled(&self.namespace, count)?,
+            Completion::Created | Completion::SteadyState { .. } => {
+                *context.awaited.entry(self.namespace.clone()).or_default() += count;
+                Ending::Completed
+            }
+        };
+        Ok((ending, count))
     }
 }

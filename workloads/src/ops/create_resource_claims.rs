@@ -1,14 +1,19 @@
-//! createResourceClaims and allocResourceClaims: device claims without pods, to fill a cluster.
+//! createResourceClaims: device claims without pods, to fill a cluster.
 //!
 //! Upstream: dra.go.
 
 use std::sync::Arc;
 
 use super::count::Count;
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, WrittenOp, one};
 use crate::resolve::{Limit, OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::template::ObjectTemplate;
 use crate::yaml::{Fields, Node};
+
+/// The opcode.
+pub const DESCRIPTOR: OpDescriptor =
+    OpDescriptor { opcode: "createResourceClaims", parse: |file, node| Ok(Arc::new(parse(file, node)?)) };
 
 /// createResourceClaims as written.
 #[derive(Clone, Debug)]
@@ -32,14 +37,7 @@ pub struct CreateResourceClaims {
     pub template: Arc<ObjectTemplate>,
 }
 
-/// allocResourceClaims: allocates every claim that is not allocated, each on a random node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllocResourceClaims {
-    /// Where; everywhere if absent.
-    pub namespace: Option<String>,
-}
-
-pub(super) fn parse_create(file: &str, node: &Node) -> Result<CreateResourceClaimsOp, SchemaError> {
+fn parse(file: &str, node: &Node) -> Result<CreateResourceClaimsOp, SchemaError> {
     const FIELDS: &[&str] = &["opcode", "count", "countParam", "namespace", "templatePath"];
     let fields = Fields::read(file, "op createResourceClaims", node, FIELDS)?;
     Ok(CreateResourceClaimsOp {
@@ -49,20 +47,30 @@ pub(super) fn parse_create(file: &str, node: &Node) -> Result<CreateResourceClai
     })
 }
 
-pub(super) fn parse_alloc(file: &str, node: &Node) -> Result<AllocResourceClaims, SchemaError> {
-    let fields = Fields::read(file, "op allocResourceClaims", node, &["opcode", "namespace"])?;
-    Ok(AllocResourceClaims { namespace: fields.string("namespace")?.filter(|name| !name.is_empty()) })
-}
+impl WrittenOp for CreateResourceClaimsOp {
+    fn collects_metrics(&self) -> bool {
+        false
+    }
 
-impl CreateResourceClaimsOp {
-    pub(super) fn resolve(
-        &self,
-        resolver: &mut OpResolver<'_, '_>,
-    ) -> Result<CreateResourceClaims, ResolveError> {
-        Ok(CreateResourceClaims {
+    fn resolve(&self, resolver: &mut OpResolver<'_, '_>, _: usize) -> Result<ResolvedOps, ResolveError> {
+        Ok(one(CreateResourceClaims {
             count: resolver.count(&self.count, Limit::Objects)?,
             namespace: self.namespace.clone(),
             template: resolver.plain_object(&self.template_path)?,
-        })
+        }))
+    }
+}
+
+impl ResolvedOp for CreateResourceClaims {
+    fn descriptor(&self) -> &'static OpDescriptor {
+        &DESCRIPTOR
+    }
+
+    fn facts(&self) -> OpFacts<'_> {
+        OpFacts { templates: vec![self.template.as_ref()], ..OpFacts::NOTHING }
+    }
+
+    fn support(&self) -> OpSupport<'_> {
+        OpSupport::NotYet(OpSupport::NO_DRA)
     }
 }

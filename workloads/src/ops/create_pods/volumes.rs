@@ -8,9 +8,8 @@ use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, GenericObject, Object};
 use serde_json::{Value, json};
 
-use super::error::OpError;
-use super::objects;
-use crate::ops::PodVolumeTemplates;
+use super::PodVolumeTemplates;
+use crate::executor::{OpError, objects};
 
 /// A claim and its volume, ready to be created.
 pub(super) struct BoundVolume {
