@@ -64,8 +64,10 @@ pub(crate) fn start_counting() {
     IS_ON.store(true, Ordering::SeqCst);
 }
 
-/// Counts no more; what was counted stays.
+/// Counts no more; what was counted stays. A thread that is walking its stack meanwhile finds out under
+/// the lock that it came too late, so that nothing is added after this has returned.
 pub(crate) fn stop_counting() {
+    let _sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
     IS_ON.store(false, Ordering::SeqCst);
 }
 
@@ -96,13 +98,19 @@ fn count(bytes: usize) {
             addresses.len() < FRAMES_MAX
         });
     }
-    {
-        let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
-        let site = sites.entry(addresses).or_default();
-        site.count += weight;
-        site.bytes += bytes as u64 * weight;
-    }
+    add(addresses, Allocated { count: weight, bytes: bytes as u64 * weight });
     IS_COUNTING.set(false);
+}
+
+/// Adds to a call site, unless counting ended while the stack was walked.
+fn add(addresses: Addresses, allocated: Allocated) {
+    let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    if !IS_ON.load(Ordering::Relaxed) {
+        return;
+    }
+    let site = sites.entry(addresses).or_default();
+    site.count += allocated.count;
+    site.bytes += allocated.bytes;
 }
 
 // SAFETY: every call is passed on to mimalloc unchanged; counting only reads the size.
@@ -150,8 +158,12 @@ mod tests {
     #[global_allocator]
     static ALLOCATOR: Allocator = Allocator;
 
+    /// There is one count in the process: one test at a time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
     #[test]
     fn allocations_are_counted_by_stack_while_it_is_on() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         start_counting();
         let made: Vec<Vec<u8>> = (0..10).map(|_| Vec::with_capacity(100)).collect();
         stop_counting();
@@ -162,5 +174,15 @@ mod tests {
         assert!(counted.values().any(|site| *site == ours), "{:?}", counted.values());
         let _more: Vec<u8> = Vec::with_capacity(77);
         assert!(take_counted().is_empty(), "nothing is counted when it is off");
+    }
+
+    #[test]
+    fn allocation_whose_stack_was_walked_when_counting_stopped_is_not_counted() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        start_counting();
+        stop_counting();
+        take_counted();
+        add(vec![1], Allocated { count: 1, bytes: 8 });
+        assert!(take_counted().is_empty(), "it would be found in the next profile");
     }
 }
