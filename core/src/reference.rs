@@ -1,39 +1,49 @@
 //! A reference kernel: the same work on every machine, to say how fast a machine was at a moment.
 //!
 //! It mimics what a pod costs from creation to binding: walk columns that fit the second cache, add,
-//! compare, keep the best ([`Reference::walk`]); follow ids from table to table, each look-up waiting
-//! for the one before, with a branch that cannot be predicted ([`Reference::chase`]); and go on through
-//! memory that no core's own cache holds, as the objects of fifty thousand pods do
-//! ([`Reference::stream`]). What slows a run (a lower frequency, a busy sibling, a shared cache, memory
-//! that others use) slows it alike; the shares are those with which it did, beside a process that
-//! streams through memory.
+//! compare, keep the best ([`Reference::walk`]); take branches that cannot be predicted
+//! ([`Reference::branch`]); follow ids through memory that no cache holds, each look-up waiting for the
+//! one before ([`Reference::chase`]); and write on through that memory ([`Reference::stream`]).
+//!
+//! It reads the machine and not its own place in memory. The first kernel chased through 256 kB, which
+//! fits the second cache or not as the kernel happened to place its pages: two placements in one process
+//! differed by up to half, two processes by a tenth. It streamed around 16 MB, which the third cache
+//! still held after a small run and not after a large one. So what is small here fits the first cache or
+//! is walked in order, and what is large is larger than a third cache.
 //!
 //! The work is fixed: changing it changes every normalised figure, so
-//! `reference_answer_is_fixed` holds the answer and benches/instructions.rs counts its instructions.
+//! `reference_answer_is_fixed` holds the answer, benches/instructions.rs counts its instructions, and
+//! another kernel has another [`VERSION`].
+
+/// Which kernel this is: figures of two versions are never compared.
+pub const VERSION: u32 = 2;
 
 /// Rows of a column: three columns of 8 bytes are 240 kB.
 const ROWS: usize = 10_000;
-/// Entries of the table that is chased: 256 kB, a power of two.
-const LINKS: usize = 1 << 16;
-/// Look-ups after each walk: a little longer than the walk takes.
-const LOOKUPS: usize = 1_500;
-/// Words that are streamed through, around and around: 16 MB, a power of two.
-const WORDS: usize = 1 << 21;
-/// Words of a turn: half a megabyte, about as long as walk and look-ups take.
-const WORDS_PER_TURN: usize = 1 << 16;
+/// Entries of the table that decides branches: 16 kB, a power of two.
+const LINKS: usize = 1 << 12;
+/// Branches after each walk: half as long as the walk takes.
+const BRANCHES: u32 = 1_500;
+/// Words of the memory that no cache holds: 64 MB, a power of two.
+const WORDS: usize = 1 << 23;
+/// Look-ups of a turn in that memory: three quarters of the time of the walk.
+const LOOKUPS: u32 = 40;
+/// Words of a turn that are written, around and around: 128 kB, half as long as the walk takes.
+const WORDS_PER_TURN: usize = 1 << 14;
 
 /// Steps of one [`Reference::turn`]: its rows.
 pub const STEPS_PER_TURN: u64 = ROWS as u64;
 
-/// The columns and the table, made once.
+/// The columns, the table and the memory, made once.
 #[derive(Clone, Debug)]
 pub struct Reference {
     free: Vec<u64>,
     used: Vec<u64>,
     weight: Vec<u64>,
     links: Vec<u32>,
-    at: u32,
+    link: u32,
     words: Vec<u64>,
+    lookup: u64,
     word: usize,
     turns: u32,
 }
@@ -48,8 +58,9 @@ impl Default for Reference {
             used: column(2),
             weight: column(3),
             links: links.collect(),
-            at: 0,
-            words: (0..WORDS as u64).collect(),
+            link: 0,
+            words: (0..WORDS as u64).map(mix).collect(),
+            lookup: 0,
             word: 0,
             turns: 0,
         }
@@ -62,8 +73,8 @@ impl Reference {
     pub fn turn(&mut self) -> u64 {
         self.turns = self.turns.wrapping_add(1);
         let best = self.walk();
-        let sum = self.chase();
-        best.wrapping_add(sum).wrapping_add(self.stream(sum))
+        let sum = self.branch().wrapping_add(self.chase());
+        best.wrapping_add(sum).wrapping_add(self.stream())
     }
 
     fn walk(&mut self) -> u64 {
@@ -81,10 +92,10 @@ impl Reference {
         best
     }
 
-    fn chase(&mut self) -> u64 {
-        let (mut at, mut sum) = (self.at, 0_u64);
+    fn branch(&mut self) -> u64 {
+        let (mut at, mut sum) = (self.link, 0_u64);
         let first = self.turns.wrapping_mul(0x9E37_79B9);
-        for count in 0..LOOKUPS as u32 {
+        for count in 0..BRANCHES {
             let salt = first.wrapping_add(count);
             let link = self.links[at as usize % LINKS];
             // The bits of a link follow no pattern: half of the guesses are wrong. The salt keeps
@@ -97,16 +108,28 @@ impl Reference {
                 at = link ^ salt;
             }
         }
-        self.at = at;
+        self.link = at;
         sum
     }
 
-    fn stream(&mut self, add: u64) -> u64 {
+    fn chase(&mut self) -> u64 {
+        let mut at = self.lookup.wrapping_add(u64::from(self.turns));
+        for _ in 0..LOOKUPS {
+            // The upper bits: the lower ones of a product repeat.
+            let word = self.words[(at >> 40) as usize % WORDS];
+            at = (at ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        self.lookup = at;
+        at
+    }
+
+    /// Turns every word by a bit, so that look-ups find other words and no simpler ones.
+    fn stream(&mut self) -> u64 {
         let first = self.word;
         self.word = (first + WORDS_PER_TURN) % WORDS;
         let mut last = 0_u64;
         for word in &mut self.words[first..first + WORDS_PER_TURN] {
-            *word = word.wrapping_add(add);
+            *word = word.rotate_left(1);
             last ^= *word;
         }
         last
@@ -121,17 +144,26 @@ mod tests {
     fn reference_answer_is_fixed() {
         let mut reference = Reference::default();
         let answer = (0..100).fold(0_u64, |sum, _| sum.rotate_left(7) ^ reference.turn());
-        assert_eq!(answer, 0x639e_43bb_1402_2eaa, "{answer:#x}: another answer is another kernel");
+        assert_eq!(answer, 0x626b_ad2e_0dc2_fd82, "{answer:#x}: another answer is another kernel");
     }
 
     #[test]
-    fn chase_visits_most_of_its_table() {
+    fn branches_and_look_ups_run_into_no_short_loop() {
         let mut reference = Reference::default();
-        let mut seen = std::collections::BTreeSet::new();
+        let (mut links, mut words) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         for _ in 0..2000 {
             let _ = reference.turn();
-            seen.insert(reference.at as usize % LINKS);
+            links.insert(reference.link as usize % LINKS);
+            words.insert((reference.lookup >> 40) as usize % WORDS);
         }
-        assert!(1500 < seen.len(), "{} places after 2,000 turns: a short loop", seen.len());
+        assert!(1200 < links.len(), "{} places of {LINKS} after 2,000 turns", links.len());
+        assert!(1990 < words.len(), "{} places after 2,000 turns", words.len());
+    }
+
+    #[test]
+    fn memory_is_larger_than_a_third_cache_and_the_table_fits_the_first() {
+        const { assert!(64 << 20 <= WORDS * 8) };
+        const { assert!(LINKS * 4 <= 16 << 10) };
+        assert_eq!(WORDS % WORDS_PER_TURN, 0, "a turn never reaches over the end");
     }
 }

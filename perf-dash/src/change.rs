@@ -161,7 +161,9 @@ fn differences(here: &Comparable, there: &Comparable) -> String {
 #[must_use]
 pub fn compare_parts(base: Part<'_>, head: Part<'_>, fence: Fence) -> Change {
     let is_same_machine = Comparable::of(base.0, base.1) == Comparable::of(head.0, head.1);
-    let speeds = (speed(base.1), speed(head.1));
+    let kernels = [base.1, head.1].map(|point| point.normalised.map(|it| it.kernel));
+    let is_same_kernel = kernels[0] == kernels[1];
+    let speeds = if is_same_kernel { (speed(base.1), speed(head.1)) } else { (None, None) };
     let (figure, note) = match speeds {
         (Some(then), Some(now)) if !is_same_machine || NORMALISED_FENCE.ln_1p() < (now / then).ln().abs() => {
             let which = if is_same_machine { "this machine ran" } else { "another machine, which ran" };
@@ -169,6 +171,11 @@ pub fn compare_parts(base: Part<'_>, head: Part<'_>, fence: Fence) -> Change {
             (ComparedFigure::Normalised, Some(note))
         }
         _ if is_same_machine => (ComparedFigure::PodsPerS, None),
+        _ if kernels.iter().all(Option::is_some) && !is_same_kernel => {
+            return not_comparable(
+                "it ran on another machine, and was normalised by another reference kernel",
+            );
+        }
         _ => return not_comparable("it ran on another machine, and a side has no normalised figure"),
     };
     let fence = match figure {
@@ -359,6 +366,20 @@ mod tests {
         let found = compared(last(&[record(1, 1000.0, 1.0)], &head));
         assert_eq!((found.figure, found.verdict), (ComparedFigure::Normalised, Verdict::Unchanged));
         assert!(found.fence >= 0.05 && found.note.is_some_and(|note| note.contains("200 % of today's")));
+    }
+
+    #[test]
+    fn normalised_figures_of_two_reference_kernels_are_never_compared() {
+        let head = record(9, 1000.0, 0.5);
+        let mut old = record(1, 1000.0, 1.0);
+        old.points[0].normalised.as_mut().expect("it has one").kernel = 1;
+        let found = compared(last(std::slice::from_ref(&old), &head));
+        assert_eq!((found.figure, found.verdict), (ComparedFigure::PodsPerS, Verdict::Unchanged));
+        old.machine.as_mut().expect("ours").cpu_model = "Faster CPU".to_owned();
+        old.label = Some("main".to_owned());
+        let against = changes(&[old], &head, Some("main")).remove(0).baseline.expect("asked for");
+        let Change::NotComparable { why } = against else { panic!("must not be compared") };
+        assert_eq!(why, "it ran on another machine, and was normalised by another reference kernel");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! bootstrap interval of the headline's median is as narrow as asked or the time is used up. Between
 //! the runs the reference kernel says how fast the machine is at that moment.
 
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use schedlab_core::reference::{Reference, STEPS_PER_TURN};
@@ -53,17 +54,16 @@ impl Protocol {
     /// Runs a workload as often as the protocol asks for. A run that did not complete is the last.
     pub fn measure<E>(self, mut run: impl FnMut() -> Result<Outcome, E>) -> (Vec<Run>, Option<E>) {
         let began = Instant::now();
-        let mut speedometer = Speedometer::default();
         let mut runs: Vec<Run> = Vec::new();
         let mut is_warm = false;
         loop {
-            let (run_began, before) = (Instant::now(), speedometer.speed());
+            let (run_began, before) = (Instant::now(), machine_speed());
             let outcome = match run() {
                 Ok(outcome) => outcome,
                 Err(error) => return (runs, Some(error)),
             };
             let has_completed = outcome.ending == Ending::Completed;
-            let after = speedometer.speed();
+            let after = machine_speed();
             runs.push(Run { outcome, machine_speed: Some((before * after).sqrt()) });
             let times = Times { spent: began.elapsed(), last: run_began.elapsed() };
             if !has_completed {
@@ -103,27 +103,33 @@ struct Times {
     last: Duration,
 }
 
-/// Tells how fast the machine is right now, by the reference kernel.
-#[derive(Default)]
-struct Speedometer {
-    reference: Reference,
-}
+/// One kernel for all workloads of the process: its memory takes a run's time to fill.
+static REFERENCE: LazyLock<Mutex<Reference>> = LazyLock::new(Mutex::default);
 
-/// Turns of one reading: about three milliseconds, so that two readings a run stay below a tenth of
-/// a short one.
+/// Turns of one block, about a millisecond.
 const TURNS: u32 = 50;
+/// Blocks of a reading, whose median counts: an interrupt falls into one of them.
+const BLOCKS: usize = 3;
+/// Turns before a reading, not timed: the run before has taken the columns and the table out of the
+/// caches, a large one more of them than a small one.
+const TURNS_BEFORE: u32 = 5;
 
-impl Speedometer {
-    /// 1 is the machine of the reference speed. Counted in the thread's own processor time: what it
-    /// waits for a processor is taken off the measured interval as well.
-    fn speed(&mut self) -> f64 {
+/// How fast the machine is right now, by the reference kernel: 1 is the machine of the reference speed.
+/// Counted in the thread's own processor time: what it waits for a processor is taken off the measured
+/// interval as well.
+fn machine_speed() -> f64 {
+    let mut reference = REFERENCE.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..TURNS_BEFORE {
+        std::hint::black_box(reference.turn());
+    }
+    let blocks: [f64; BLOCKS] = std::array::from_fn(|_| {
         let began_ns = thread_cpu_ns();
         for _ in 0..TURNS {
-            std::hint::black_box(self.reference.turn());
+            std::hint::black_box(reference.turn());
         }
-        let seconds = thread_cpu_ns().saturating_sub(began_ns).max(1) as f64 / 1e9;
-        f64::from(TURNS) * STEPS_PER_TURN as f64 / seconds / REFERENCE_RATE
-    }
+        thread_cpu_ns().saturating_sub(began_ns).max(1) as f64 / 1e9
+    });
+    f64::from(TURNS) * STEPS_PER_TURN as f64 / schedlab_stats::median(&blocks) / REFERENCE_RATE
 }
 
 /// Nanoseconds that the calling thread has had a processor.
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn speed_is_positive_and_finite() {
-        let speed = Speedometer::default().speed();
+        let speed = machine_speed();
         assert!(0.0 < speed && speed.is_finite(), "{speed}");
     }
 }

@@ -160,12 +160,17 @@ struct Values {
 }
 
 impl Values {
-    /// The normalised figure, where every run has it: what neighbours did to the machine is then no
-    /// change of the workload.
+    /// The normalised figure, where every run has it by one reference kernel: what neighbours did to the
+    /// machine is then no change of the workload.
     fn of(series: &Series<'_>) -> Values {
         let is_measured = |point: &Point| point.status == RunStatus::Completed && 0.0 < point.pods_per_s();
         let points = || series.points.iter().filter(|(_, point)| is_measured(point));
-        let normalised = |point: &Point| point.normalised.map(|it| it.pods_per_s).filter(|&rate| 0.0 < rate);
+        let kernel = |point: &Point| point.normalised.map(|it| it.kernel);
+        let first = points().next().and_then(|(_, point)| kernel(point));
+        let normalised = |point: &Point| {
+            let is_of_first = first == kernel(point);
+            point.normalised.map(|it| it.pods_per_s).filter(|&rate| is_of_first && 0.0 < rate)
+        };
         let all: Option<Vec<f64>> = points().map(|(_, point)| normalised(point)).collect();
         let figure = if all.is_some() { ComparedFigure::Normalised } else { ComparedFigure::PodsPerS };
         let rates = all.unwrap_or_else(|| points().map(|(_, point)| point.pods_per_s()).collect());

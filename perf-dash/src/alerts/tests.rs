@@ -108,9 +108,13 @@ fn normalised_throughput_raises_no_alert_when_the_machine_slows_down() {
             low: None,
             high: None,
             machine_speed,
+            kernel: schedlab_core::reference::VERSION,
         });
     }
     assert_eq!(found(&runs).alerts, []);
+    let mut two_kernels = runs.clone();
+    two_kernels[3].points[0].normalised.as_mut().expect("set above").kernel = 1;
+    assert_eq!(found(&two_kernels).open, 1, "two reference kernels make no series");
     runs[3].points[0].normalised = None;
     assert_eq!(found(&runs).open, 1, "without all of them the plain figures are looked at");
 }

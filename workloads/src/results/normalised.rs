@@ -5,6 +5,7 @@
 //! agree on. kubernetes PR #128968 asks for it: "SchedulingBasic on local machine gives 1000+, but
 //! CI gives 300+".
 
+use schedlab_core::reference::VERSION;
 use schedlab_stats::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +13,10 @@ use super::throughput::estimate_of_runs;
 use super::{Conditions, RunTotal};
 
 /// Reference steps a second of the machine that normalised figures speak of. A step is one row of
-/// [`schedlab_core::reference::Reference::turn`]; the number is what the two-core machine that schedlab was
-/// written on does, rounded, so that its figures are of the same size before and after.
-pub const REFERENCE_RATE: f64 = 1.7e8;
+/// [`schedlab_core::reference::Reference::turn`]; the first kernel's number was what the two-core machine
+/// does that schedlab was written on, and this one's was chosen on a later machine so that both kernels
+/// read the same of it (1.72 to 1.75).
+pub const REFERENCE_RATE: f64 = 2.5e8;
 
 /// Pods per second of a machine that makes [`REFERENCE_RATE`] reference steps a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,14 @@ pub struct Normalised {
     pub high: Option<f64>,
     /// Median speed of this machine beside the runs; 1 is the reference.
     pub machine_speed: f64,
+    /// Which reference kernel said so: figures of two kernels are never compared. The first kernel's
+    /// files do not say it.
+    #[serde(default = "first_kernel")]
+    pub kernel: u32,
+}
+
+fn first_kernel() -> u32 {
+    1
 }
 
 impl Normalised {
@@ -54,6 +64,7 @@ impl Normalised {
             low: has_spread.then_some(low),
             high: has_spread.then_some(high),
             machine_speed: schedlab_stats::median(&speeds),
+            kernel: VERSION,
         })
     }
 }
@@ -75,6 +86,15 @@ mod tests {
         assert!((fast.pods_per_s / slow.pods_per_s - 1.0).abs() < 1e-9, "{fast:?} {slow:?}");
         assert_eq!((fast.machine_speed, slow.machine_speed), (2.0, 0.5));
         assert!(fast.low.is_some_and(|low| low <= fast.pods_per_s));
+    }
+
+    #[test]
+    fn file_of_the_first_kernel_is_told_from_one_of_today() {
+        let old: Normalised =
+            serde_json::from_str(r#"{"pods_per_s": 2.0, "machine_speed": 1.7}"#).expect("an old file");
+        let today = Normalised::of_runs(&[run(100.0, 0.5)]).expect("one");
+        assert_eq!((old.kernel, today.kernel), (1, VERSION));
+        assert_ne!(old.kernel, today.kernel);
     }
 
     #[test]
