@@ -15,7 +15,7 @@
 mod requeueing;
 
 use crate::chunked::Chunked;
-use crate::ids::{PodId, PodUid};
+use crate::ids::{ClassId, PodId, PodUid};
 use crate::mutants::{Mutant, Mutants};
 use crate::reclaim::Marks;
 
@@ -356,6 +356,16 @@ impl SchedulingQueue {
         if self.place(pod) == QueuePlace::InFlight || self.mutants.has(Mutant::DoubleDone) {
             self.delete_from_any_queue(pod);
         }
+    }
+
+    /// What a popped pod has become since, before it comes back.
+    pub fn refresh(&mut self, pod: PodId, class: ClassId, priority: i32) {
+        let entry = &mut self.entries[pod.index()];
+        debug_assert!(
+            matches!(entry.place, QueuePlace::Out | QueuePlace::InFlight),
+            "no ticket was made out for the priority of before"
+        );
+        (entry.class, entry.priority) = (class, priority);
     }
 
     /// A pod that was popped did not make it. Without plugins it failed for another reason than a

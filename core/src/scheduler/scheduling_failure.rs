@@ -36,6 +36,11 @@ impl Scheduler {
         } else {
             counts.unschedulable += 1;
         }
+        // The pod as it is now: while it was assumed its updates did not go to the queue.
+        // Upstream: schedule_one.go `handleSchedulingFailure` takes the pod from the informer.
+        let class = self.world.pods().get(pod).class;
+        let priority = self.world.class(class).priority;
+        self.queue.refresh(pod, class, priority);
         self.with_queue(|queue, queue_plugins| {
             queue.add_unschedulable_pod_if_not_present(pod, plugins, now_ns, queue_plugins)
         });

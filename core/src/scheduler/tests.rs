@@ -48,6 +48,19 @@ fn failed_binding_forgets_assumed_pod_and_backs_off() {
 }
 
 #[test]
+fn failed_binding_requeues_pod_with_priority_updated_while_assumed() {
+    let mut lab = SchedulerLab::obliging(&[("n1", "2")]);
+    lab.pod(7, priority(0));
+    lab.run();
+    lab.pod(7, priority(10));
+    assert_eq!(lab.standing(7), Some(Standing::Assumed));
+    lab.fail_binding(7);
+    lab.later();
+    lab.pod(8, priority(5));
+    assert_eq!(lab.run(), ["7: the API refused the binding", "7 -> n1", "8 -> n1"]);
+}
+
+#[test]
 fn failed_binding_requeues_pods_waiting_for_resources() {
     let mut lab = SchedulerLab::obliging(&[("n1", "1")]);
     lab.pod(1, pod().cpu("1"));
