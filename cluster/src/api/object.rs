@@ -3,8 +3,9 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schedlab_core::input::LabelSelectorInput;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use schedlab_objects::ApiJson as _;
+pub use schedlab_objects::GenericObject;
+use serde_json::Value;
 
 /// An API object.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,33 +18,14 @@ pub enum Object {
     Other(Box<GenericObject>),
 }
 
-/// An object the cluster stores without knowing what its fields mean.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GenericObject {
-    /// `apiVersion`, as in `apps/v1`.
-    pub api_version: String,
-    /// `kind`, as in `ReplicaSet`.
-    pub kind: String,
-    /// `metadata`.
-    #[serde(default)]
-    pub metadata: ObjectMeta,
-    /// The version this state was written at; 0 for an object that is not stored.
-    #[serde(skip)]
-    pub resource_version: u64,
-    /// All other fields.
-    #[serde(flatten)]
-    pub body: Map<String, Value>,
-}
-
 impl Object {
     /// Reads an object of any kind; `apiVersion` and `kind` say which.
     pub fn from_json(value: Value) -> Result<Object, serde_json::Error> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         match (text("apiVersion"), text("kind")) {
-            ("v1", "Pod") => serde_json::from_value(value).map(|pod| Object::Pod(Box::new(pod))),
-            ("v1", "Node") => serde_json::from_value(value).map(|node| Object::Node(Box::new(node))),
-            _ => serde_json::from_value(value).map(|other| Object::Other(Box::new(other))),
+            ("v1", "Pod") => Pod::from_json(value).map(|pod| Object::Pod(Box::new(pod))),
+            ("v1", "Node") => Node::from_json(value).map(|node| Object::Node(Box::new(node))),
+            _ => GenericObject::from_json(value).map(|other| Object::Other(Box::new(other))),
         }
     }
 

@@ -10,6 +10,7 @@
 
 use k8s_openapi::api::core::v1::{NodeSelector, Pod};
 use schedlab_core::input::NodeSelectorTermInput;
+use schedlab_objects::ApiJson as _;
 use serde_json::{Map, Value};
 
 use super::ConvertError;
@@ -97,11 +98,11 @@ fn check(object: &str, text: &str) -> Result<NodeSelector, ConvertError> {
     let shape = |error: String| ConvertError::Shape { object: object.to_owned(), error };
     let written: Value = serde_json::from_str(text).map_err(|error| shape(format!("{PATH}: {error}")))?;
     let selector: NodeSelector =
-        serde_json::from_value(written.clone()).map_err(|error| shape(format!("{PATH}: {error}")))?;
+        NodeSelector::from_json(written.clone()).map_err(|error| shape(format!("{PATH}: {error}")))?;
     if selector.node_selector_terms.is_empty() {
         return Err(shape(format!("{PATH}.nodeSelectorTerms: at least one node selector term is required")));
     }
-    let known = serde_json::to_value(&selector).map_err(|error| shape(format!("{PATH}: {error}")))?;
+    let known = selector.to_json().map_err(|error| shape(format!("{PATH}: {error}")))?;
     if known != written {
         return Err(shape(format!("{PATH}: {written} has fields that a node selector does not have")));
     }

@@ -15,7 +15,7 @@ use schedlab_core::input::storage::{
 };
 use schedlab_core::input::{NodeSelectorTermInput, RequirementInput};
 use schedlab_core::quantity::Quantity;
-use serde::de::DeserializeOwned;
+use schedlab_objects::ApiJson;
 
 use super::affinity::node_term;
 use super::{ConvertError, label_selector_input, text_or_empty};
@@ -254,7 +254,7 @@ pub fn storage_input(object: &GenericObject) -> Result<Option<StorageInput>, Con
 }
 
 /// The object with the type of its kind.
-pub(super) fn typed<T: DeserializeOwned>(object: &GenericObject) -> Result<T, ConvertError> {
+pub(super) fn typed<T: ApiJson>(object: &GenericObject) -> Result<T, ConvertError> {
     let shape = |error: serde_json::Error| ConvertError::Shape {
         object: format!(
             "{} {}",
@@ -263,6 +263,6 @@ pub(super) fn typed<T: DeserializeOwned>(object: &GenericObject) -> Result<T, Co
         ),
         error: error.to_string(),
     };
-    let value = serde_json::to_value(object).map_err(shape)?;
-    serde_json::from_value(value).map_err(shape)
+    let value = object.to_json().map_err(shape)?;
+    T::from_json(value).map_err(shape)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use schedlab_objects::pod_text;
 
 use crate::api::{PodSpecEntry, SpecId};
 use crate::convert::{ConvertError, pod_input};
@@ -48,7 +49,7 @@ pub(super) struct SpecTable {
 impl SpecTable {
     /// The id of a body, which is checked and converted if it is new: of ten thousand replicas once.
     pub(super) fn intern(&mut self, body: Pod) -> Result<SpecId, BodyError> {
-        let text = serde_json::to_vec(&body).expect("a typed object has a JSON form");
+        let text = pod_text(&body).expect("a typed object has a JSON form");
         let mut hasher = FxHasher::default();
         hasher.write(&text);
         let hash = hasher.finish();

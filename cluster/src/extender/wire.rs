@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use schedlab_core::framework::extend::{FilterAnswer, Victims};
+use schedlab_objects::ApiJson;
 use serde_json::{Map, Value, json};
 
 use crate::api::{format_pod_uid, parse_pod_uid};
@@ -20,10 +21,10 @@ pub(super) enum AskedNodes<'a> {
 /// `ExtenderArgs`.
 pub(super) fn args(pod: &Pod, nodes: &AskedNodes<'_>) -> Value {
     match nodes {
-        AskedNodes::Names(names) => json!({"Pod": pod, "Nodes": null, "NodeNames": names}),
+        AskedNodes::Names(names) => json!({"Pod": written(pod), "Nodes": null, "NodeNames": names}),
         AskedNodes::Objects(objects) => {
-            let items: Vec<&Node> = objects.iter().map(AsRef::as_ref).collect();
-            json!({"Pod": pod, "Nodes": {"metadata": {}, "items": items}, "NodeNames": null})
+            let items: Vec<Value> = objects.iter().map(|node| written(node.as_ref())).collect();
+            json!({"Pod": written(pod), "Nodes": {"metadata": {}, "items": items}, "NodeNames": null})
         }
     }
 }
@@ -38,16 +39,23 @@ pub(super) fn meta_victims(pod: &Pod, candidates: &[Victims]) -> Value {
             (victims.node.clone(), json!({"Pods": pods, "NumPDBViolations": victims.pdb_violations}))
         })
         .collect();
-    json!({"Pod": pod, "NodeNameToVictims": null, "NodeNameToMetaVictims": victims})
+    json!({"Pod": written(pod), "NodeNameToVictims": null, "NodeNameToMetaVictims": victims})
 }
 
 /// `ExtenderPreemptionArgs` with whole pods.
 pub(super) fn whole_victims(pod: &Pod, candidates: &[(String, Vec<Pod>, i64)]) -> Value {
     let victims: Map<String, Value> = candidates
         .iter()
-        .map(|(node, pods, violations)| (node.clone(), json!({"Pods": pods, "NumPDBViolations": violations})))
+        .map(|(node, pods, violations)| {
+            let pods: Vec<Value> = pods.iter().map(written).collect();
+            (node.clone(), json!({"Pods": pods, "NumPDBViolations": violations}))
+        })
         .collect();
-    json!({"Pod": pod, "NodeNameToVictims": victims, "NodeNameToMetaVictims": null})
+    json!({"Pod": written(pod), "NodeNameToVictims": victims, "NodeNameToMetaVictims": null})
+}
+
+fn written(object: &impl ApiJson) -> Value {
+    object.to_json().expect("a typed object has a JSON form")
 }
 
 /// `ExtenderBindingArgs`.

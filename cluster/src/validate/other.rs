@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use schedlab_objects::ApiJson;
 use serde_json::Value;
 
 use super::formats::{dns_label_errors, dns_subdomain_errors};
@@ -153,6 +154,6 @@ impl Errors {
 }
 
 /// What has another shape is refused where it is converted.
-fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
-    serde_json::from_value(value.clone()).ok()
+fn read<T: ApiJson>(value: &Value) -> Option<T> {
+    T::from_json(value.clone()).ok()
 }

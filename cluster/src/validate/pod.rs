@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, NodeSelector, Pod, PodSpec, Toleration, TopologySpreadConstraint,
 };
+use schedlab_objects::ApiJson as _;
 
 use super::formats::dns_subdomain_errors;
 use super::{Errors, Invalid, Path};
@@ -254,7 +255,8 @@ impl Errors {
     fn execution_affinity(&mut self, pod: &Pod) {
         let annotation = pod.metadata.annotations.as_ref().and_then(|all| all.get(EXECUTION_AFFINITY));
         // What cannot be read is refused by the conversion, which says where.
-        let Some(selector) = annotation.and_then(|text| serde_json::from_str::<NodeSelector>(text).ok())
+        let Some(selector) =
+            annotation.and_then(|text| NodeSelector::from_json(serde_json::from_str(text).ok()?).ok())
         else {
             return;
         };

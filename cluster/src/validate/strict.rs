@@ -3,6 +3,7 @@
 //! Upstream: apimachinery pkg/runtime/serializer `strictDecodingError`, which `fieldValidation: Strict`
 //! asks for, as kubectl does.
 
+use schedlab_objects::ApiJson as _;
 use serde_json::Value;
 
 use crate::api::Object;
@@ -38,8 +39,8 @@ pub fn unknown_field_of(written: &Value, object: &Object, known_beyond: &[&str])
         remove(&mut written, field);
     }
     match object {
-        Object::Pod(pod) => unknown_field(&written, &serde_json::to_value(pod).ok()?),
-        Object::Node(node) => unknown_field(&written, &serde_json::to_value(node).ok()?),
+        Object::Pod(pod) => unknown_field(&written, &pod.to_json().ok()?),
+        Object::Node(node) => unknown_field(&written, &node.to_json().ok()?),
         Object::Other(other) => {
             let known: &[&str] = match other.kind.as_str() {
                 "PriorityClass" => &["value", "globalDefault", "description", "preemptionPolicy"],

@@ -37,6 +37,7 @@ const RULES: &[Allowed] = &[
     allowed(
         "k8s_openapi",
         &[
+            "objects",
             "cluster",
             "workloads",
             "replay",

@@ -18,6 +18,7 @@ const FOLDERS: &[&str] = &[
     "scripts/",
     "simulator/",
     "stats/",
+    "objects/",
     "testkit/",
     "tidy/",
     "workloads/",

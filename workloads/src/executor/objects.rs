@@ -6,8 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use schedlab_cluster::api::{GenericObject, Object, resource_for};
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_cluster::validate::unknown_field;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use schedlab_objects::ApiJson;
 use serde_json::{Value, json};
 
 use super::error::OpError;
@@ -25,7 +24,7 @@ pub(crate) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
 
 /// An object of any other kind from a template.
 pub(crate) fn other(value: Value, path: &Path) -> Result<GenericObject, OpError> {
-    serde_json::from_value(value).map_err(|error| wrong(path, error.to_string()))
+    GenericObject::from_json(value).map_err(|error| wrong(path, error.to_string()))
 }
 
 /// An object of whatever kind the template says.
@@ -96,7 +95,7 @@ pub(crate) fn placed(mut object: Object, namespace: Option<&str>, path: &Path) -
     Ok(object)
 }
 
-fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &Path) -> Result<T, OpError> {
+fn typed<T: ApiJson>(mut value: Value, kind: &str, path: &Path) -> Result<T, OpError> {
     let made = value.get("kind").and_then(Value::as_str).unwrap_or(kind).to_owned();
     if made != kind {
         return Err(wrong(path, format!("makes a {made}, but this op creates a {kind}")));
@@ -118,9 +117,9 @@ fn typed<T: Serialize + DeserializeOwned>(mut value: Value, kind: &str, path: &P
 }
 
 /// The object, and what of it the API knows.
-fn read<T: Serialize + DeserializeOwned>(value: &Value, path: &Path) -> Result<(T, Value), OpError> {
-    let object: T = serde_json::from_value(value.clone()).map_err(|error| wrong(path, error.to_string()))?;
-    let known = serde_json::to_value(&object).map_err(|error| wrong(path, error.to_string()))?;
+fn read<T: ApiJson>(value: &Value, path: &Path) -> Result<(T, Value), OpError> {
+    let object = T::from_json(value.clone()).map_err(|error| wrong(path, error.to_string()))?;
+    let known = object.to_json().map_err(|error| wrong(path, error.to_string()))?;
     Ok((object, known))
 }
 

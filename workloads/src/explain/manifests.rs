@@ -9,6 +9,7 @@ use schedlab_cluster::ApiError;
 use schedlab_cluster::api::{Object, resource_or_guess};
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_cluster::validate::{unknown_field_of, validate_other_update};
+use schedlab_objects::ApiJson as _;
 use serde_json::Value;
 
 use super::error::ExplainError;
@@ -133,7 +134,7 @@ pub fn read_pod(path: &Path) -> Result<AskedPod, ExplainError> {
             lift(&mut template, path, &format!("{kind}: spec.template"))?;
             let place = format!("{kind}: spec.template");
             let mut pod: Pod =
-                serde_json::from_value(template.clone()).map_err(|error| wrong(path, &place, &error))?;
+                Pod::from_json(template.clone()).map_err(|error| wrong(path, &place, &error))?;
             if other.metadata.uid.is_none() && other.metadata.resource_version.is_none() {
                 let object = Object::Pod(Box::new(pod.clone()));
                 if let Some(field) = unknown_field_of(&template, &object, &KNOWN_BEYOND) {
