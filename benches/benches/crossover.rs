@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 use schedlab_benches::check::reference_settings;
 use schedlab_benches::cluster::WarmCluster;
 use schedlab_benches::pods::PodKind;
-use schedlab_benches::stats::{BenchInterval, bootstrap_median, median};
-use schedlab_benches::{RunMode, now_ns};
+use schedlab_benches::{RunMode, SEED, now_ns};
 use schedlab_core::cycle::engine::{Engine, EngineSettings};
 use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::cycle::probe::NoProbe;
+use schedlab_stats::{Interval, median, ratio_of_pairs};
 
 /// The engine that chooses may cost this much more than the better way.
 const GOAL: f64 = 1.05;
@@ -99,7 +99,7 @@ fn conclude(cells: &[(usize, usize, Cell)]) -> Verdict {
         cells.iter().filter(move |(_, _, cell)| cell.verdict() == wanted).map(|(nodes, ways, cell)| {
             format!(
                 "  {nodes} nodes, {ways} ways: {:.3} [{:.3}, {:.3}]",
-                cell.ratio.median, cell.ratio.low, cell.ratio.high
+                cell.ratio.ratio, cell.ratio.low, cell.ratio.high
             )
         })
     };
@@ -141,18 +141,18 @@ struct Cell {
     inline: f64,
     parallel: f64,
     measured: f64,
-    ratio: BenchInterval,
+    ratio: Interval,
     looks: f64,
-    same: BenchInterval,
+    same: Interval,
     rounds: usize,
 }
 
 impl Cell {
     fn new([inline, parallel, measured, inline_again]: &[Vec<f64>; 4]) -> Cell {
         let paired = |of: &[f64], to: &[f64]| {
-            bootstrap_median(&of.iter().zip(to).map(|(of, to)| of / to).collect::<Vec<f64>>())
+            ratio_of_pairs(&of.iter().zip(to).map(|(of, to)| of / to).collect::<Vec<f64>>(), SEED)
         };
-        let better = if paired(parallel, inline).median < 1.0 { parallel } else { inline };
+        let better = if paired(parallel, inline).ratio < 1.0 { parallel } else { inline };
         Cell {
             inline: median(inline),
             parallel: median(parallel),
@@ -167,8 +167,8 @@ impl Cell {
     /// Only an interval on one side of the goal says anything.
     fn verdict(&self) -> Verdict {
         match self.ratio {
-            BenchInterval { high, .. } if high <= GOAL => Verdict::Within,
-            BenchInterval { low, .. } if low <= GOAL => Verdict::Unsure,
+            Interval { high, .. } if high <= GOAL => Verdict::Within,
+            Interval { low, .. } if low <= GOAL => Verdict::Unsure,
             _ => Verdict::Over,
         }
     }
@@ -192,8 +192,8 @@ impl std::fmt::Display for Cell {
         };
         let Cell { inline, parallel, measured, ratio, looks, same, rounds } = self;
         write!(out, "{inline:>11.0} {parallel:>11.0} {measured:>11.0}")?;
-        write!(out, "  {:.3} [{:.3}, {:.3}]", ratio.median, ratio.low, ratio.high)?;
-        write!(out, "  {looks:.3}  {:.3}  {rounds:>4}{verdict}", same.median)
+        write!(out, "  {:.3} [{:.3}, {:.3}]", ratio.ratio, ratio.low, ratio.high)?;
+        write!(out, "  {looks:.3}  {:.3}  {rounds:>4}{verdict}", same.ratio)
     }
 }
 

@@ -3,22 +3,14 @@
 //! All single-threaded; `crossover` is about threads.
 #![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 
+mod settings;
+
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use schedlab_benches::suite::{Kernel, Prepared, kernels};
 use schedlab_benches::timing::sample;
-
-/// The one criterion configuration: short, because a decision takes microseconds and the machine
-/// is shared. The command line can still ask for more.
-fn criterion_settings() -> Criterion {
-    Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1))
-        .without_plots()
-        .configure_from_args()
-}
+use settings::criterion_settings;
 
 fn suite(criterion: &mut Criterion) {
     for kernel in kernels() {

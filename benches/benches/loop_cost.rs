@@ -14,8 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use schedlab_benches::RunMode;
-use schedlab_benches::stats::{BenchInterval, bootstrap_median};
+use schedlab_benches::{RunMode, SEED};
 use schedlab_core::api_call::{ApiCall, StatusPatch};
 use schedlab_core::binding::{ApiDispatcher, DispatchMode};
 use schedlab_core::cycle::engine::EngineSettings;
@@ -36,6 +35,7 @@ use schedlab_core::scheduler::{
 };
 use schedlab_core::testkit::resources;
 use schedlab_core::world::World;
+use schedlab_stats::{Interval, median, ratio_of_pairs};
 
 #[derive(Clone, Copy)]
 struct Size {
@@ -74,10 +74,10 @@ impl Verdict {
         if ns <= ns_max { Verdict::Met } else { Verdict::Missed }
     }
 
-    fn of_ratio(ratio: BenchInterval, max: f64) -> Verdict {
+    fn of_ratio(ratio: Interval, max: f64) -> Verdict {
         match ratio {
-            BenchInterval { high, .. } if high <= max => Verdict::Met,
-            BenchInterval { low, .. } if low > max => Verdict::Missed,
+            Interval { high, .. } if high <= max => Verdict::Met,
+            Interval { low, .. } if low > max => Verdict::Missed,
             _ => Verdict::Unsure,
         }
     }
@@ -380,9 +380,9 @@ fn gate_ratio(size: Size) -> Verdict {
         equals.push((there[2] * back_same / (there[0] * back_off)).sqrt());
         ns.push(there[0]);
     }
-    let (ratio, equal) = (bootstrap_median(&ratios), bootstrap_median(&equals));
-    let text = |it: BenchInterval| format!("{:.4} [{:.4}, {:.4}]", it.median, it.low, it.high);
-    println!("plain pod through the scheduler, {} nodes: {:.0} ns", size.nodes, bootstrap_median(&ns).median);
+    let (ratio, equal) = (ratio_of_pairs(&ratios, SEED), ratio_of_pairs(&equals, SEED));
+    let text = |it: Interval| format!("{:.4} [{:.4}, {:.4}]", it.ratio, it.low, it.high);
+    println!("plain pod through the scheduler, {} nodes: {:.0} ns", size.nodes, median(&ns));
     println!("  gates: time with all on / all off        {}", text(ratio));
     println!("  A/A:   all off / all off                 {}", text(equal));
     judge("within 2 %", Verdict::of_ratio(ratio, GATES_RATIO_MAX))

@@ -21,7 +21,6 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use mimalloc::MiMalloc;
 use schedlab_benches::cluster::warm_nodes;
 use schedlab_benches::pods::PodKind;
-use schedlab_benches::stats::{BenchInterval, bootstrap_median, median};
 use schedlab_benches::{RunMode, SEED};
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, Object, PodFilter, PodTemplateRef};
@@ -33,6 +32,7 @@ use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, ScheduleOneOutcome, Scheduler};
+use schedlab_stats::{Estimate, median, median_estimate};
 use schedlab_workloads::measure::Meters;
 use serde_json::json;
 
@@ -136,11 +136,11 @@ impl Quartets {
     }
 }
 
-fn percent(ratios: impl Iterator<Item = f64>) -> BenchInterval {
-    bootstrap_median(&ratios.map(|ratio| (ratio - 1.0) * 100.0).collect::<Vec<f64>>())
+fn percent(ratios: impl Iterator<Item = f64>) -> Estimate {
+    median_estimate(&ratios.map(|ratio| (ratio - 1.0) * 100.0).collect::<Vec<f64>>(), SEED)
 }
 
-fn show(BenchInterval { median, low, high }: BenchInterval) -> String {
+fn show(Estimate { value: median, low, high }: Estimate) -> String {
     format!("{median:+.2} % [{low:+.2}, {high:+.2}]")
 }
 

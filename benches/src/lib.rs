@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! benches/cycle.rs         time of the suite's kernels                        criterion
+//! benches/inputs.rs        quantities, specs, nodes: what events bring        criterion
 //! benches/instructions.rs  instructions of the suite's kernels                gungraun
 //! src/bin/gate-kernels.rs  both, driven by `schedlab gate` and `cargo bench`  ABBA, callgrind
 //! benches/plugins/         every plugin alone, per node, beside its plain twin  own loop, a table
@@ -19,7 +20,6 @@ pub mod check;
 pub mod cluster;
 pub mod pods;
 pub mod serve;
-pub mod stats;
 pub mod suite;
 pub mod timing;
 

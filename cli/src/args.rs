@@ -12,6 +12,7 @@ use schedlab_workloads::suites;
 
 use crate::commands::ab::AbArgs;
 use crate::commands::alerts::AlertsArgs;
+use crate::commands::apiserver::ApiserverArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::gate::GateArgs;
@@ -22,6 +23,7 @@ use crate::commands::run_history::label;
 use crate::commands::serve::ServeArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
+use crate::commands::suite_table::SuiteTableArgs;
 use crate::shards::ShardArgs;
 
 /// A performance lab for Kubernetes scheduling.
@@ -78,10 +80,14 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Show the site of a history on loopback, live: with the progress of runs beside it
     Serve(ServeArgs),
+    /// Serve a cluster without machines as a Kubernetes API on loopback, for kubectl and any scheduler
+    Apiserver(ApiserverArgs),
     /// Run the scheduler in virtual time under faults, and check what must always hold
     Simulate(SimulateArgs),
     /// Write the static site of a history
     Site(SiteArgs),
+    /// Print a suite as a Markdown table: thresholds, what a run measured, and what is not like for like
+    SuiteTable(SuiteTableArgs),
 }
 
 /// Which workloads.
@@ -201,6 +207,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "metrics")]
     pub(crate) metrics_linger: u64,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) shards: ShardArgs,
 }
 
@@ -234,9 +242,43 @@ impl Default for RunArgs {
             metrics: None,
             metrics_allow_host: Vec::new(),
             metrics_linger: 0,
+            time: TimeArgs::default(),
             shards: ShardArgs::default(),
         }
     }
+}
+
+/// Whose time passes, and where pods went.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Time and placements")]
+pub(crate) struct TimeArgs {
+    /// Real time, in which throughput is measured; or virtual time: each workload runs once, sleeps, churn
+    /// and backoff cost nothing, the latencies of --api-latency count, and the same file and seed give the
+    /// same bindings. Throughput is then modelled, not measured, and nothing is remembered
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = TimeChoice::Wall)]
+    pub(crate) time: TimeChoice,
+    /// How long a scheduling cycle takes in virtual time, whatever it does
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = time)]
+    pub(crate) virtual_cycle: Duration,
+    /// Write where every pod went: workload, pod, node, attempts, nominated node, who evicted it and why;
+    /// CSV if the name ends in .csv, else JSON lines. Of a workload that runs several times, the first run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) placements: Option<PathBuf>,
+}
+
+impl Default for TimeArgs {
+    fn default() -> Self {
+        TimeArgs { time: TimeChoice::Wall, virtual_cycle: Duration::from_millis(1), placements: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeChoice {
+    /// The clock's
+    #[default]
+    Wall,
+    /// A model's
+    Virtual,
 }
 
 /// What the scheduler's way to the API is like, and what it writes there.

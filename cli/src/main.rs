@@ -6,6 +6,8 @@ mod commands;
 mod host;
 mod http;
 mod metrics;
+#[cfg(test)]
+mod named_commands;
 mod progress;
 mod shards;
 mod signals;
@@ -78,8 +80,10 @@ fn run(cli: Cli) -> u8 {
         Some(Command::Gate(args)) => commands::gate::gate(&args),
         Some(Command::Profile(args)) => commands::profile::profile(&args),
         Some(Command::Serve(args)) => commands::serve::serve(&args),
+        Some(Command::Apiserver(args)) => commands::apiserver::apiserver(&args),
         Some(Command::Simulate(args)) => commands::simulate::simulate(&args),
         Some(Command::Site(args)) => commands::site::site(&args),
+        Some(Command::SuiteTable(args)) => commands::suite_table::suite_table(&args),
     };
     match result {
         Ok(Exit::Fine) => 0,

@@ -41,21 +41,19 @@ fn main() {
         let rounds: Vec<Round> = (0..ROUNDS).map(|_| round(batch)).collect();
         println!("batch of {batch}, ns per item: trimmed, mean, cpu with drain");
         for (step, name) in STEPS.iter().enumerate() {
-            let trimmed = median(rounds.iter().map(|round| round.trimmed[step]));
-            let mean = median(rounds.iter().map(|round| round.mean[step]));
+            let trimmed = median_of(rounds.iter().map(|round| round.trimmed[step]));
+            let mean = median_of(rounds.iter().map(|round| round.mean[step]));
             print!("  {name:<18} {trimmed:6.1} {mean:7.1}");
             match rounds[0].cpu.get(step) {
-                Some(_) => println!(" {:7.1}", median(rounds.iter().map(|round| round.cpu[step]))),
+                Some(_) => println!(" {:7.1}", median_of(rounds.iter().map(|round| round.cpu[step]))),
                 None => println!(),
             }
         }
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median_of(values: impl Iterator<Item = f64>) -> f64 {
+    schedlab_stats::median(&values.collect::<Vec<f64>>())
 }
 
 /// Time this thread has had a core; exact to a scheduler tick, so only for long stretches.

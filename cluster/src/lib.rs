@@ -24,6 +24,7 @@ pub mod extender;
 mod interner;
 pub mod latency;
 pub mod link;
+pub mod quota;
 pub mod runtime;
 pub mod selector;
 pub mod validate;

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use crate::dra::{ClaimName, DeviceReservation};
 use crate::ids::{NodeId, PodUid};
+use crate::input::pod_group::PodGroupCondition;
 use crate::input::storage::ClaimRefInput;
 use crate::reclaim::Marks;
 
@@ -22,11 +24,73 @@ pub enum ApiCall {
     PatchStatus(StatusPatch),
     /// `PUT persistentvolumes`, `PUT persistentvolumeclaims`: before a pod with open claims is bound.
     BindVolumes(Box<VolumeWrites>),
+    /// `PUT resourceclaims/status`, `POST` and `DELETE resourceclaims`: what a pod's claims need.
+    WriteClaims(Box<ClaimWrites>),
+    /// `PATCH pods/status`: condition `DisruptionTarget` with reason `PreemptionByScheduler`, before the pod
+    /// is deleted to make room for another.
+    AddDisruptionTarget {
+        /// The pod.
+        pod: PodUid,
+        /// The condition's message.
+        message: Arc<str>,
+    },
     /// `DELETE pods`: the pod makes room for another.
     DeletePod {
         /// The pod.
         pod: PodUid,
     },
+    /// `PATCH podgroups/status`.
+    PatchPodGroupStatus(Box<PodGroupStatusPatch>),
+}
+
+impl ApiCall {
+    /// The pod it is about; for a group's status what stands for the group.
+    #[must_use]
+    pub fn pod(&self) -> PodUid {
+        match self {
+            ApiCall::Bind { pod, .. }
+            | ApiCall::AddDisruptionTarget { pod, .. }
+            | ApiCall::DeletePod { pod } => *pod,
+            ApiCall::PatchStatus(patch) => patch.pod,
+            ApiCall::BindVolumes(writes) => writes.pod,
+            ApiCall::WriteClaims(writes) => writes.pod,
+            ApiCall::PatchPodGroupStatus(patch) => patch.group,
+        }
+    }
+}
+
+/// The condition PodGroupInitiallyScheduled of a pod group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodGroupStatusPatch {
+    /// Stands for the group among pods: no pod has it.
+    pub group: PodUid,
+    /// The group's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The condition.
+    pub condition: PodGroupCondition,
+}
+
+/// What is written of a pod's claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimWrites {
+    /// The pod.
+    pub pod: PodUid,
+    /// What.
+    pub write: ClaimWrite,
+}
+
+/// A change of claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimWrite {
+    /// They are allocated and reserved for the pod, which is about to be bound.
+    /// Upstream: dynamicresources.go `bindClaim`.
+    Reserve(Arc<DeviceReservation>),
+    /// This one gives back its devices.
+    Deallocate(ClaimName),
+    /// This one, which the scheduler made, is void.
+    Delete(ClaimName),
 }
 
 impl ApiCall {
@@ -37,25 +101,49 @@ impl ApiCall {
             ApiCall::PatchStatus(StatusPatch { nomination: NominatingInfo::Node(node), .. }) => {
                 marks.node(*node)
             }
-            ApiCall::PatchStatus(_) | ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. } => {}
+            ApiCall::PatchStatus(_)
+            | ApiCall::BindVolumes(_)
+            | ApiCall::WriteClaims(_)
+            | ApiCall::AddDisruptionTarget { .. }
+            | ApiCall::DeletePod { .. }
+            | ApiCall::PatchPodGroupStatus(_) => {}
         }
     }
 }
 
 #[cfg(any(test, feature = "testkit"))]
 impl ApiCall {
-    /// `7 -> n1`, `7: <message>`, `7 ~ n1` for a nomination, `7 ~` for none, `7 x` for a deletion.
+    /// `7 -> n1`, `7: <message>`, `7 ~ n1` for a nomination, `7 ~` for none, `7 !` for `DisruptionTarget`,
+    /// `7 x` for a deletion.
     #[must_use]
     pub fn text(&self, world: &crate::world::World) -> String {
         match self {
             ApiCall::Bind { pod, node } => format!("{} -> {}", pod.0, world.node_name(*node)),
+            ApiCall::AddDisruptionTarget { pod, .. } => format!("{} !", pod.0),
             ApiCall::DeletePod { pod } => format!("{} x", pod.0),
+            ApiCall::PatchPodGroupStatus(patch) => {
+                let PodGroupCondition { is_true, reason, message, .. } = &patch.condition;
+                format!("group {}: {is_true} {reason}: {message}", patch.name)
+            }
             ApiCall::BindVolumes(writes) => {
                 let bindings = writes.bindings.iter().map(|it| format!("{}={}", it.claim.name, it.volume));
                 let provisions = writes.provisions.iter().map(|it| format!("{} on {}", it.name, it.node));
                 let texts: Vec<String> = bindings.chain(provisions).collect();
                 format!("{} volumes {}", writes.pod.0, texts.join(", "))
             }
+            ApiCall::WriteClaims(writes) => match &writes.write {
+                ClaimWrite::Reserve(reservation) => {
+                    let allocations = reservation.allocations.iter().map(|it| {
+                        let devices = it.allocation.results.iter().map(|result| &*result.device.device);
+                        format!("{}={}", it.claim.name, devices.collect::<Vec<_>>().join("+"))
+                    });
+                    let shared = reservation.shared.iter().map(|(_, name)| name.clone());
+                    let texts: Vec<String> = allocations.chain(shared).collect();
+                    format!("{} claims {}", writes.pod.0, texts.join(", "))
+                }
+                ClaimWrite::Deallocate((_, name)) => format!("{} deallocates {name}", writes.pod.0),
+                ClaimWrite::Delete((_, name)) => format!("{} deletes {name}", writes.pod.0),
+            },
             ApiCall::PatchStatus(patch) => {
                 let nomination = match patch.nomination {
                     NominatingInfo::Keep => String::new(),

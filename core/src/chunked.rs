@@ -42,6 +42,10 @@ impl<T> Chunked<T> {
 
     #[cold]
     fn begin_chunk(&mut self, row: T) {
+        debug_assert!(
+            self.chunks.iter().all(|chunk| chunk.len() == CHUNK_ROWS),
+            "all chunks but the last are full"
+        );
         let mut chunk = Vec::with_capacity(CHUNK_ROWS);
         chunk.push(row);
         self.chunks.push(chunk);

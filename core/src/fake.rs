@@ -5,6 +5,7 @@
 //! nodes without memory, and mixes occur that a fixed rate for each feature would never show.
 //! Names, keys and values come from small pools, so that things meet.
 
+mod devices;
 mod resources;
 mod rules;
 mod volumes;
@@ -21,6 +22,10 @@ use crate::naive::{NaiveCluster, NaiveNode};
 use crate::plugins::IN_TREE;
 use crate::quantity::Quantity;
 
+pub(crate) use devices::add_resource_claims;
+pub use devices::dra;
+#[cfg(test)]
+pub(crate) use devices::dra_with_all;
 pub use volumes::storage;
 
 /// Names a seed for replay.
@@ -79,9 +84,10 @@ pub enum Feature {
     EphemeralVolumes,
     InlineDisks,
     DeclaredFeatures,
+    Devices,
 }
 
-const FEATURE_COUNT: usize = Feature::DeclaredFeatures as usize + 1;
+const FEATURE_COUNT: usize = Feature::Devices as usize + 1;
 
 /// A small seeded generator (splitmix64), with the seed's rates of features.
 #[derive(Clone, Debug)]
@@ -186,6 +192,9 @@ pub fn cluster(rng: &mut Rng, node_count: RangeInclusive<usize>) -> NaiveCluster
     let mut cluster = NaiveCluster::new(nodes(rng, node_count));
     for object in storage(rng) {
         cluster.storage.put(object);
+    }
+    for object in dra(rng) {
+        cluster.dra.put(object);
     }
     let mut pod_count = 0;
     for NaiveNode { pods, .. } in &mut cluster.nodes {

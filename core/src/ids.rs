@@ -58,6 +58,12 @@ id! {
     VolumeId
 }
 
+id! {
+    /// A pod group's namespace and name, for as long as the group is there or a pod names it; given out
+    /// again afterwards.
+    PodGroupId
+}
+
 /// A pod's identity at the API: unique for the life of a cluster, never given out again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodUid(pub u64);

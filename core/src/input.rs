@@ -5,6 +5,8 @@
 //! Invariant: two pods with equal [`PodInput`]s are interchangeable to every plugin. Name, UID,
 //! timestamps and everything else that differs between replicas is in [`PodMeta`].
 
+pub mod dra;
+pub mod pod_group;
 pub mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +69,10 @@ pub struct PodInput {
     pub controller: Option<OwnerInput>,
     /// `metadata.deletionTimestamp` is set: topology spread no longer counts the pod.
     pub is_terminating: bool,
+    /// `spec.resourceClaims`.
+    pub resource_claims: Vec<dra::PodResourceClaimInput>,
+    /// Of a pod with resource claims: who may own and use them. It makes such a pod a class of its own.
+    pub identity: Option<dra::PodIdentityInput>,
 }
 
 /// What tells one pod from another of the same class.
@@ -76,6 +82,9 @@ pub struct PodMeta {
     pub name: String,
     /// `metadata.uid`.
     pub uid: String,
+    /// `spec.schedulingGroup.podGroupName`. It is not part of the class: gangs of one template share
+    /// one, and no plugin that looks at nodes reads it.
+    pub pod_group: Option<String>,
     /// `spec.nodeName` of a bound pod.
     pub node_name: Option<String>,
     /// `status.nominatedNodeName`.

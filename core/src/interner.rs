@@ -67,6 +67,26 @@ impl<T> Distinct<T> {
         self.index.len() as u64
     }
 
+    /// Whether the number stands for a value, and was not swept.
+    fn is_live(&self, id: u32) -> bool
+    where
+        T: Hash + Eq,
+    {
+        self.values.get(id as usize).is_some_and(|value| self.find::<T>(value) == Some(id))
+    }
+
+    /// Panics where index, values and free numbers do not agree.
+    fn check(&self) {
+        assert_eq!(self.index.len() + self.free.len(), self.values.len(), "a number has a value or is free");
+        for &id in &self.index {
+            assert!((id as usize) < self.values.len(), "the index has numbers of values");
+        }
+        for &id in &self.free {
+            assert!((id as usize) < self.values.len(), "a free number is one of the table");
+            assert!(!self.pinned.contains(id as usize), "what is pinned is never free");
+        }
+    }
+
     fn pin_all(&mut self) {
         self.index.iter().for_each(|&id| self.pinned.insert(id as usize));
     }
@@ -171,6 +191,11 @@ impl Interner {
     #[must_use]
     pub fn get(&self, text: &str) -> Option<Symbol> {
         self.texts.find(text).map(Symbol)
+    }
+
+    /// Whether an id stands for a text.
+    pub(crate) fn is_live(&self, symbol: Symbol) -> bool {
+        self.texts.is_live(symbol.0)
     }
 
     /// The text behind an id.
@@ -408,6 +433,37 @@ impl Vocabulary {
     pub(crate) fn len(&self) -> u64 {
         let sets = self.label_sets.len() + self.taint_sets.len() + self.image_sets.len();
         self.symbols.texts.len() + sets
+    }
+
+    /// Whether an id stands for a label set.
+    pub(crate) fn is_live_label_set(&self, id: LabelSetId) -> bool {
+        self.label_sets.is_live(id.0)
+    }
+
+    /// Whether an id stands for a taint list.
+    pub(crate) fn is_live_taint_set(&self, id: TaintSetId) -> bool {
+        self.taint_sets.is_live(id.0)
+    }
+
+    /// Whether an id stands for an image list.
+    pub(crate) fn is_live_image_set(&self, id: ImageSetId) -> bool {
+        self.image_sets.is_live(id.0)
+    }
+
+    /// Panics where tables do not agree, or the empty things have lost their ids. See `World::check`.
+    pub(crate) fn check(&self) {
+        self.symbols.texts.check();
+        self.label_sets.check();
+        self.taint_sets.check();
+        self.image_sets.check();
+        self.scalars.check();
+        assert_eq!(self.symbols.text(EMPTY), "", "the empty string keeps its id");
+        assert!(self.taints(NO_TAINTS).is_empty(), "the empty taint list keeps its id");
+        assert!(self.images(NO_IMAGES).is_empty(), "the empty image list keeps its id");
+        for &id in &self.label_sets.index {
+            let pairs = self.labels(LabelSetId(id));
+            assert!(pairs.is_sorted_by_key(|&(key, _)| key), "labels stand in order of their keys");
+        }
     }
 
     /// Forgets what is not in use.

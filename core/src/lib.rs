@@ -10,12 +10,14 @@ pub mod budgets;
 pub(crate) mod chunked;
 pub mod class;
 pub mod cycle;
+pub mod dra;
 #[cfg(any(test, feature = "naive"))]
 pub mod fake;
 pub mod framework;
 pub mod ids;
 pub mod input;
 pub mod interner;
+pub mod kernels;
 pub mod known_gaps;
 pub mod mutants;
 #[cfg(any(test, feature = "naive"))]
@@ -25,8 +27,12 @@ pub mod owners;
 #[cfg(feature = "planted")]
 pub mod planted;
 pub mod plugins;
+pub mod pod_group;
+pub mod pod_group_state;
 pub mod pods;
 pub mod preemption;
+#[cfg(test)]
+mod property_tests;
 pub mod quantity;
 pub mod queue;
 pub mod reclaim;

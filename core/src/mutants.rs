@@ -18,7 +18,7 @@ pub enum Mutant {
     CancelledVictim,
     /// PR #139162: a preemptor that was held back is let in by the hint of whoever rejected it, or not
     /// at all.
-    HeldBackForEver,
+    GatedForEver,
     /// #138316: a pod that is deleted and made again while it is in flight leaves its place there
     /// behind, and events are kept for it.
     RecreatedInFlight,
@@ -89,15 +89,23 @@ pub enum Mutant {
     MissMovesNomination,
     /// #141953: no pod is woken when the labels of a namespace change that its terms select by.
     NamespaceUnheard,
+    /// executor.go: a victim is deleted without the condition `DisruptionTarget`.
+    DisruptionUntold,
+    /// preemption/util.go `PodTerminatingByPreemption`: the condition is not read, so a scheduler that was
+    /// restarted does not know whose victims are leaving.
+    VictimsForgotten,
+    /// eventhandlers.go `updatePodInSchedulingQueue`: a nomination that was given up before it was written
+    /// is no event, and nobody is told of its room.
+    UnwrittenNominationUnheard,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 34] = [
+    pub const ALL: [Mutant; 37] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
-        Mutant::HeldBackForEver,
+        Mutant::GatedForEver,
         Mutant::RecreatedInFlight,
         Mutant::SecondPreemption,
         Mutant::BindingVictimStays,
@@ -129,6 +137,9 @@ impl Mutant {
         Mutant::EqualsTakeRoom,
         Mutant::MissMovesNomination,
         Mutant::NamespaceUnheard,
+        Mutant::DisruptionUntold,
+        Mutant::VictimsForgotten,
+        Mutant::UnwrittenNominationUnheard,
     ];
 
     /// The threads that tell of the fault, or where upstream has it.
@@ -137,7 +148,7 @@ impl Mutant {
         match self {
             Mutant::RedundantPreemption => "#141694",
             Mutant::CancelledVictim => "#140082",
-            Mutant::HeldBackForEver => "PR #139162",
+            Mutant::GatedForEver => "PR #139162",
             Mutant::RecreatedInFlight => "#138316",
             Mutant::SecondPreemption => "#134249",
             Mutant::BindingVictimStays => "#134217, PR #134294",
@@ -169,6 +180,9 @@ impl Mutant {
             Mutant::EqualsTakeRoom => "KEP-1923",
             Mutant::MissMovesNomination => "KEP-1923, Design Details 2",
             Mutant::NamespaceUnheard => "#141953",
+            Mutant::DisruptionUntold => "framework/preemption/executor.go",
+            Mutant::VictimsForgotten => "framework/preemption/util.go",
+            Mutant::UnwrittenNominationUnheard => "eventhandlers.go",
         }
     }
 }
@@ -215,7 +229,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::NamespaceUnheard as usize + 1);
+        assert_eq!(all.len(), Mutant::UnwrittenNominationUnheard as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

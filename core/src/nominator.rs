@@ -69,7 +69,9 @@ impl Nominator {
     pub fn delete_nominated_pod_if_exists(&mut self, pod: PodUid) -> Option<NodeId> {
         let node = self.by_pod.remove(&pod)?;
         let list = self.by_node.get_mut(&node).expect("both indexes agree");
+        let before = list.len();
         list.retain(|nomination| nomination.pod != pod);
+        debug_assert!(list.len() < before, "both indexes agree");
         if list.is_empty() {
             self.by_node.remove(&node);
         }
@@ -105,6 +107,18 @@ impl Nominator {
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_pod.len()
+    }
+
+    /// Panics where the two indexes do not agree. See `World::check`.
+    pub(crate) fn check(&self) {
+        let listed: usize = self.by_node.values().map(Vec::len).sum();
+        assert_eq!(listed, self.by_pod.len(), "a pod is nominated to one node");
+        for (node, list) in self.nodes() {
+            assert!(!list.is_empty(), "a node without nominations is not listed");
+            for nomination in list {
+                assert_eq!(self.node_of(nomination.pod), Some(node), "both indexes name one node");
+            }
+        }
     }
 
     /// Marks what nominations refer to.

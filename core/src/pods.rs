@@ -9,6 +9,7 @@
 //!          Assumed ──watch confirms──▶ Bound
 //! ```
 
+mod checks;
 mod uid_index;
 
 use crate::chunked::Chunked;
@@ -55,6 +56,8 @@ pub struct PodRow {
     pub state: PodState,
     /// It is a victim of preemption: condition DisruptionTarget, reason PreemptionByScheduler.
     pub is_preempted: bool,
+    /// We have asked it to go, whether or not the watch has told of it.
+    pub is_asked_to_go: bool,
 }
 
 impl PodRow {
@@ -117,6 +120,7 @@ impl PodTable {
             previous_on_node: NONE,
             state,
             is_preempted: false,
+            is_asked_to_go: false,
         };
         let id = match self.free.pop() {
             Some(id) => {
@@ -157,6 +161,7 @@ impl PodTable {
     pub fn remove(&mut self, id: PodId) {
         let row = self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is taken off its node before it is forgotten");
+        debug_assert_eq!(self.find(row.uid), Some(id), "a pod that is forgotten is known");
         self.by_uid.remove(row.uid);
         self.free.push(id);
     }
@@ -184,6 +189,7 @@ impl PodTable {
     pub(crate) fn attach(&mut self, id: PodId, node: NodeId) {
         self.know_node(node);
         let head = std::mem::replace(&mut self.heads[node.index()], id.0);
+        debug_assert_ne!(head, id.0, "a pod is once in its node's list");
         let row = &mut self.rows[id.index()];
         assert_eq!(row.node, NONE, "a pod is on one node at a time");
         row.node = node.0;
@@ -238,7 +244,7 @@ impl PodTable {
 
     /// There are so many ids of nodes; the others have no pods.
     pub(crate) fn cut_nodes(&mut self, len: usize) {
-        debug_assert!(self.heads.iter().skip(len).all(|&head| head == NONE));
+        debug_assert!(self.heads.iter().skip(len).all(|&head| head == NONE), "a node that goes has no pods");
         let len = len.min(self.heads.len());
         cut(&mut self.heads, len);
     }

@@ -131,12 +131,18 @@ pub(crate) fn give_back(free: &mut Vec<u32>, freed: Vec<u32>, mut len: usize) ->
         len -= 1;
     }
     free.reverse();
+    debug_assert!(free.is_sorted_by(|one, next| next < one), "a number is free once, the lowest last");
+    debug_assert!(
+        free.first().is_none_or(|&highest| (highest as usize) < len),
+        "free numbers are of the table"
+    );
     free.shrink_to(2 * free.len());
     len
 }
 
 /// Cuts a table, and its memory if most of that is for nothing.
 pub(crate) fn cut<T>(table: &mut Vec<T>, len: usize) {
+    debug_assert!(len <= table.len(), "a table is cut, not grown");
     table.truncate(len);
     if table.capacity() > 2 * len + 64 {
         table.shrink_to(len);

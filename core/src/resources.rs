@@ -65,6 +65,22 @@ impl ScalarNames {
         id
     }
 
+    /// Panics where names and columns do not agree. See `World::check`.
+    pub(crate) fn check(&self) {
+        assert_eq!(
+            self.by_symbol.len() + self.free.len(),
+            self.symbols.len(),
+            "a column has a name or is free"
+        );
+        for (&symbol, &id) in &self.by_symbol {
+            assert_eq!(self.symbols[id.index()], symbol, "a resource is found by its own name");
+        }
+        for id in &self.free {
+            assert!(id.index() < self.symbols.len(), "a free column is one of the table");
+            assert!(!self.pinned.contains(id.index()), "what is pinned is never free");
+        }
+    }
+
     fn add(&mut self, symbol: Symbol) -> ScalarId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.symbols.push(symbol);
@@ -151,6 +167,7 @@ impl Amounts {
             }
         }
         scalars.sort_unstable_by_key(|&(id, _)| id);
+        debug_assert!(scalars.is_sorted_by(|(one, _), (next, _)| one < next), "a resource is named once");
         amounts.scalars = scalars.into();
         amounts
     }

@@ -10,6 +10,7 @@
 //! `nominated_node_name` what becomes of `nominatedNodeName`.
 
 mod binding_cycle;
+mod checks;
 mod conditions;
 mod counters;
 mod evaluation;
@@ -22,16 +23,20 @@ mod nominated_node_name;
 mod nominated_node_name_versions;
 mod objects;
 mod pod_events;
+mod pod_group_queueing;
+mod pod_groups;
 mod post_filter;
 mod preemption_executor;
 mod prepare_candidate;
 mod queue_plugins;
 mod reclaim;
 mod schedule_one;
+mod schedule_one_pod_group;
 mod scheduling_failure;
 mod status;
 mod timing;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -42,20 +47,23 @@ use crate::class::PodClass;
 use crate::cycle::engine::{Choice, Engine, EngineSettings};
 use crate::framework::extend::{Extender, Extenders, in_order};
 use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::plugin::Plugin;
 use crate::framework::points::Request;
 use crate::framework::profile::Profile;
 use crate::framework::registry::{DEFAULT_SCHEDULER_NAME, default_profile};
-use crate::ids::{ClassId, NodeId, PodId, PodUid};
+use crate::ids::{ClassId, NodeId, PodGroupId, PodId, PodUid};
 use crate::input::PodInput;
 use crate::interner::Vocabulary;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::{Mutant, Mutants};
 use crate::nominator::TryNominated;
-use crate::plugins::volume_binding;
-use crate::queue::event::NodeState;
+use crate::plugins::{dynamic_resources, gang_scheduling, volume_binding};
+use crate::pod_group::PodGroupScratch;
+use crate::queue::event::{NodeState, UNSCHEDULED_POD_ADD};
 use crate::queue::events_of_interest::EventsOfInterest;
 use crate::queue::hints::QueueingHintMap;
 use crate::queue::order::QueueOrder;
+use crate::queue::pod_group_queue::PodGroupQueue;
 use crate::queue::{PluginNumber, ProfileNumber, QueueSettings, SchedulingQueue};
 use crate::reclaim::Pressure;
 use crate::world::World;
@@ -91,6 +99,8 @@ pub struct PodUpdate {
     pub started_s: Option<i64>,
     /// It is a victim of preemption that was told to leave.
     pub is_preempted: bool,
+    /// The group of `spec.schedulingGroup`, which never changes; nothing without the gate GenericWorkload.
+    pub group: Option<PodGroupId>,
 }
 
 /// What a step did.
@@ -225,17 +235,24 @@ struct ProfileParts {
     interest: EventsOfInterest,
     /// The plugin that preempts.
     preemption: Option<PluginNumber>,
-    /// Nothing happens between assuming and binding, but for pods with volumes, and nobody waits for
+    /// Nothing happens between assuming and binding, but for pods with volumes or claims, and nobody waits for
     /// the binding's success.
     is_plain: bool,
+    /// Some plugin beside GangScheduling wants to hear of pods that come.
+    hears_of_unscheduled_pods: bool,
 }
 
 impl ProfileParts {
     fn of(profile: Profile, extenders: &[Arc<dyn Extender>], gaps: KnownGaps) -> ProfileParts {
-        let between = [ExtensionPoint::Reserve, ExtensionPoint::Permit, ExtensionPoint::PostBind];
-        let prepares_volumes_only =
-            profile.plugins_at(ExtensionPoint::PreBind).all(|plugin| plugin.name() == volume_binding::NAME);
-        let is_plain = prepares_volumes_only && between.iter().all(|&point| profile.at(point).is_empty());
+        // GangScheduling holds up nobody who is not in a group, and a group's cycle sees to its own members.
+        let holds_up = |plugin: &dyn Plugin| plugin.name() != gang_scheduling::NAME;
+        let permits = profile.plugins_at(ExtensionPoint::Permit).any(holds_up);
+        let between = [ExtensionPoint::Reserve, ExtensionPoint::PostBind];
+        let prepares_claims_only = profile
+            .plugins_at(ExtensionPoint::PreBind)
+            .all(|plugin| [volume_binding::NAME, dynamic_resources::NAME].contains(&plugin.name()));
+        let is_plain =
+            prepares_claims_only && !permits && between.iter().all(|&point| profile.at(point).is_empty());
         let mut hints = QueueingHintMap::of(&profile, gaps);
         if !extenders.is_empty() {
             hints = hints.with_extenders();
@@ -243,7 +260,11 @@ impl ProfileParts {
         let preempts = |&&at: &&usize| profile.plugins()[at].preemption().is_some();
         let preemption = profile.at(ExtensionPoint::PostFilter).iter().find(preempts);
         let preemption = preemption.map(|&at| queue_plugins::plugin_number(at));
-        ProfileParts { interest: hints.interest(), preemption, hints, is_plain, profile }
+        let interest = hints.interest();
+        let others = interest.of(UNSCHEDULED_POD_ADD).iter();
+        let mut others = others.filter_map(|number| profile.plugins().get(usize::from(number.0)));
+        let hears_of_unscheduled_pods = others.any(|plugin| plugin.name() != gang_scheduling::NAME);
+        ProfileParts { interest, preemption, hints, is_plain, hears_of_unscheduled_pods, profile }
     }
 
     fn takes(&self, class: &PodClass) -> bool {
@@ -266,6 +287,12 @@ pub struct Scheduler {
     binding_cycles: BindingCycles,
     dispatcher: ApiDispatcher,
     preemption_executor: PreemptionExecutor,
+    pod_group_queue: PodGroupQueue,
+    pod_group_scratch: PodGroupScratch,
+    /// What became of the members of the group that was tried last, to be told one by one.
+    pod_group_outcomes: VecDeque<ScheduleOneOutcome>,
+    /// Moves with everything that the watch tells.
+    news: u64,
     nominated_node_name_versions: NominatedNodeNameVersions,
     #[cfg(feature = "mutants")]
     mutant_state: mutant_state::MutantState,
@@ -292,6 +319,9 @@ pub struct Scheduler {
     /// When the scheduling cycle at hand began, if its pod has a binding cycle.
     cycle_begun_ns: u64,
     now_ns: u64,
+    /// Events until everything is checked again.
+    #[cfg(debug_assertions)]
+    events_until_check: u64,
 }
 
 impl Scheduler {
@@ -351,12 +381,17 @@ impl Scheduler {
             world,
             parts,
             engine: Engine::new(EngineSettings { try_nominated: settings.try_nominated(), ..engine })
+                .with_opportunistic_batching(settings.gates.opportunistic_batching)
                 .with_mutants(mutants),
             binding_cycles: BindingCycles::default(),
             dispatcher: ApiDispatcher::new(mode).with_mutants(mutants),
             #[cfg(feature = "mutants")]
             mutant_state: mutant_state::MutantState::default(),
             preemption_executor: PreemptionExecutor::default(),
+            pod_group_queue: PodGroupQueue::default(),
+            pod_group_scratch: PodGroupScratch::default(),
+            pod_group_outcomes: VecDeque::new(),
+            news: 0,
             nominated_node_name_versions: NominatedNodeNameVersions::default(),
             conditions: Conditions::default(),
             nodes: Vec::new(),
@@ -374,6 +409,8 @@ impl Scheduler {
             timing: Timing::default(),
             cycle_begun_ns: 0,
             now_ns: 0,
+            #[cfg(debug_assertions)]
+            events_until_check: 1,
         })
     }
 
@@ -481,6 +518,7 @@ impl Scheduler {
         self.engine.forget_classes();
         let incoming = self.queue.incoming().clone();
         self.queue = make_queue(&self.settings, &self.parts);
+        self.pod_group_queue.clear();
         self.queue.set_incoming(incoming);
         self.admit_all_unplaced();
     }
@@ -507,6 +545,7 @@ impl Scheduler {
         }
         self.dispatcher.tick(now_ns);
         self.serve_requests();
+        self.check_now_and_then();
     }
 
     /// When [`Scheduler::advance`] may next have something to do.
@@ -538,7 +577,7 @@ impl Scheduler {
     #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.queue.has_ready() && !self.preemption_executor.blocks()
+        !self.pod_group_outcomes.is_empty() || self.queue.has_ready() && !self.preemption_executor.blocks()
     }
 
     /// The victims of a pod are being evicted beside the loop.
@@ -559,9 +598,10 @@ impl Scheduler {
     pub fn is_settled(&self) -> bool {
         let counts = self.queue.counts();
         // Without a node pods are tried again and again, as upstream does, but only a node can help.
-        let waits_for_time =
-            (counts.backoff > 0 || counts.error_backoff > 0) && self.world.nodes().node_count() > 0;
-        !self.queue.has_ready()
+        let in_backoff = counts.backoff + counts.error_backoff - self.hopeless_group_count();
+        let waits_for_time = in_backoff > 0 && self.world.nodes().node_count() > 0;
+        self.pod_group_outcomes.is_empty()
+            && !self.queue.has_ready()
             && !waits_for_time
             && self.binding_cycles.is_empty()
             && self.dispatcher.is_empty()
@@ -625,9 +665,13 @@ mod async_preemption_tests;
 #[cfg(test)]
 mod binding_tests;
 #[cfg(test)]
+mod disruption_target_tests;
+#[cfg(test)]
 mod nominated_node_name_tests;
 #[cfg(test)]
 mod nominated_node_tests;
+#[cfg(test)]
+mod pod_group_tests;
 #[cfg(test)]
 mod post_filter_tests;
 #[cfg(test)]

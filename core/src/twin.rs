@@ -69,6 +69,9 @@ impl Twin {
         for object in fake::storage(rng) {
             twin.put_storage(object);
         }
+        for object in fake::dra(rng) {
+            twin.put_dra(object);
+        }
         for index in 0..node_count {
             twin.upsert_node(fake::node(rng, index));
             let pods_max = match node_count {

@@ -8,13 +8,16 @@ use rustc_hash::FxHashMap;
 
 use crate::budgets::Budgets;
 use crate::class::{ClassTable, PodClass};
+use crate::dra::{DeviceReservation, DraNews, DraStore};
 use crate::ids::{ClassId, NodeId, PodId, PodUid, Symbol};
+use crate::input::dra::{DraInput, DraKind};
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, PodInput};
 use crate::interner::Vocabulary;
 use crate::mutants::Mutants;
 use crate::nominator::{NominatedPod, Nominator};
 use crate::owners::Owners;
+use crate::pod_group_state::PodGroups;
 use crate::pods::PodTable;
 use crate::reclaim::Marks;
 use crate::snapshot::order::NodeOrdering;
@@ -32,6 +35,7 @@ pub struct World {
     classes: ClassTable,
     nodes: NodeSnapshot,
     pods: PodTable,
+    pod_groups: PodGroups,
     namespaces: Namespaces,
     topology: Topology,
     nominator: Nominator,
@@ -44,6 +48,7 @@ pub struct World {
     storage: Storage,
     /// Taken for pods that are assumed.
     volumes_of_pods: FxHashMap<PodUid, VolumeDecision>,
+    dra: DraStore,
     /// How many placed pods have which priority, lowest first.
     priorities: Vec<(i32, usize)>,
     thoughts: Thoughts,
@@ -69,6 +74,8 @@ macro_rules! placed {
         }
     };
 }
+
+mod checks;
 
 impl World {
     /// A world without nodes and pods whose node list will have this order.
@@ -186,6 +193,19 @@ impl World {
         &mut self.pods
     }
 
+    /// Pod groups and their members.
+    #[inline]
+    #[must_use]
+    pub fn pod_groups(&self) -> &PodGroups {
+        &self.pod_groups
+    }
+
+    /// Pod groups, for what no column depends on.
+    #[inline]
+    pub(crate) fn pod_groups_mut(&mut self) -> &mut PodGroups {
+        &mut self.pod_groups
+    }
+
     /// Volumes, claims and what pods use of them.
     #[inline]
     #[must_use]
@@ -279,8 +299,10 @@ impl World {
         self.pods.cut_nodes(nodes);
         self.storage.sweep(&marks, nodes);
         self.nominator.shrink();
+        self.pod_groups.sweep();
         self.namespaces.shrink_to(2 * self.namespaces.len());
         self.vocabulary.sweep(&mut marks);
+        self.budgets.forget_label_sets();
         self.classes.sweep(&marks, &mut self.vocabulary);
         self.topology.rebuild(placed!(self));
         young
@@ -348,7 +370,9 @@ impl World {
 
     /// Puts a pod on a node and counts it there.
     pub fn place(&mut self, pod: PodId, node: NodeId) {
+        debug_assert_eq!(self.supposed(), 0, "pods are placed between two what-if questions");
         self.pods.attach(pod, node);
+        self.pod_groups.on_placed(pod);
         self.count_priority(self.pods.get(pod).class, 1);
         if let Some(row) = self.nodes.row_of(node) {
             let id = self.pods.get(pod).class;
@@ -364,6 +388,7 @@ impl World {
         let row = *self.pods.get(pod);
         let node = row.node().expect("only a placed pod can be displaced");
         self.pods.detach(pod);
+        self.pod_groups.on_displaced(pod);
         self.count_priority(row.class, -1);
         if let Some(at) = self.nodes.row_of(node) {
             let class = self.classes.get(row.class);
@@ -398,6 +423,8 @@ impl World {
     /// Lets plugins see one pod of a class more on a row (`sign` 1), or one less (-1), until
     /// [`World::undo_to`]. Nothing that is kept between cycles notices.
     pub(crate) fn suppose(&mut self, row: usize, class: ClassId, sign: i32) {
+        debug_assert!(row < self.nodes.node_count(), "what is supposed is on a row that is there");
+        debug_assert!(self.classes.is_live(class), "what is supposed has a class");
         let thoughts = &mut self.thoughts;
         self.nodes.suppose(row, self.classes.get(class), i64::from(sign), &mut thoughts.ports);
         self.topology.on_thought(row, class, sign);
@@ -419,6 +446,7 @@ impl World {
             self.topology.on_thought(row, class, -sign);
             self.storage.suppose(self.nodes.columns().id[row], self.classes.get(class), -sign);
         }
+        debug_assert_eq!(thoughts.pods.len(), count, "no more is undone than was supposed");
     }
 
     /// Adds an object of storage or takes over its new state, and says what is new about it.
@@ -480,7 +508,8 @@ impl World {
     pub(crate) fn reserve_volumes(&mut self, pod: PodUid, row: usize, decision: VolumeDecision) {
         let node = self.nodes.columns().id[row];
         self.assume_volumes(&decision, node);
-        self.volumes_of_pods.insert(pod, decision);
+        let before = self.volumes_of_pods.insert(pod, decision);
+        debug_assert!(before.is_none(), "a pod's volumes are taken once");
     }
 
     /// Gives back what was taken for a pod that is not bound after all.
@@ -502,6 +531,40 @@ impl World {
         if self.volumes_of_pods.is_empty() { None } else { self.volumes_of_pods.get(&pod) }
     }
 
+    /// Devices, classes of them and claims for them.
+    #[inline]
+    #[must_use]
+    pub fn dra(&self) -> &DraStore {
+        &self.dra
+    }
+
+    /// Adds an object of dynamic resource allocation or takes over its new state.
+    pub fn upsert_dra(&mut self, object: &DraInput) -> DraNews {
+        self.dra.upsert(object)
+    }
+
+    /// Forgets an object of dynamic resource allocation.
+    pub fn remove_dra(&mut self, kind: DraKind, namespace: &str, name: &str) -> DraNews {
+        self.dra.remove(kind, namespace, name)
+    }
+
+    /// Takes devices for a pod that is on its way to a node.
+    pub(crate) fn reserve_devices(&mut self, pod: PodUid, reservation: DeviceReservation) {
+        self.dra.reserve(pod, reservation);
+    }
+
+    /// Volumes or devices were taken for a pod that is on its way to a node.
+    #[inline]
+    #[must_use]
+    pub(crate) fn has_reserved(&self, pod: PodUid) -> bool {
+        self.volumes_of(pod).is_some() || self.dra.reservation(pod).is_some()
+    }
+
+    /// Gives back what was taken for a pod that is not bound after all, or that the API says it has.
+    pub(crate) fn unreserve_devices(&mut self, pod: PodUid) {
+        self.dra.unreserve(pod);
+    }
+
     /// Holds the counters against counters made from the pods at hand.
     #[cfg(test)]
     pub(crate) fn check_counts(&self) {
@@ -511,6 +574,7 @@ impl World {
 
     /// Puts node rows into list order; to be called before rows are read.
     pub fn settle(&mut self) {
+        debug_assert_eq!(self.supposed(), 0, "rows move between two what-if questions");
         self.nodes.settle();
         self.topology.settle(placed!(self));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use schedlab_perf_dash::compare::{ComparedMetric, Comparison, Pairing, Row};
 use schedlab_perf_dash::stats::{Fence, ROUND, abba_order};
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
-use schedlab_workloads::executor::{ConfigFile, Control, NoProgress};
+use schedlab_workloads::executor::{ConfigFile, Control, NoProfiler, NoProgress};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::ResolvedWorkload;
 use schedlab_workloads::results::{RunStatus, Stage, WorkloadResult};
@@ -143,8 +143,14 @@ fn measure(
     samples: &mut [Samples],
 ) -> Result<(), LabError> {
     let registry = lab_plugins::registry();
-    let control =
-        Control { interrupt, progress: &NoProgress, registry: &registry, config_file: ConfigFile::Fixed };
+    let control = Control {
+        interrupt,
+        progress: &NoProgress,
+        registry: &registry,
+        config_file: ConfigFile::Fixed,
+        profiler: &NoProfiler,
+        placements: None,
+    };
     let run_once = |variant: &Variant| -> Result<Option<WorkloadResult>, LabError> {
         match &variant.program {
             Program::Here(run) => {

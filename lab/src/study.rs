@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use schedlab_perf_dash::figure::{CellSamples, figure};
 use schedlab_perf_dash::stats::abba_order;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
-use schedlab_workloads::executor::{ConfigFile, Control, Ending, Outcome, Progress};
+use schedlab_workloads::executor::{ConfigFile, Control, Ending, NoProfiler, Outcome, Progress};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite};
 use schedlab_workloads::results::{Figure, FigureMetric, Stage, WorkloadResult};
@@ -138,7 +138,14 @@ fn measure(
     SessionControl { progress, interrupt }: SessionControl<'_>,
 ) -> Result<(), LabError> {
     let registry = lab_plugins::registry();
-    let control = Control { interrupt, progress, registry: &registry, config_file: ConfigFile::Fixed };
+    let control = Control {
+        interrupt,
+        progress,
+        registry: &registry,
+        config_file: ConfigFile::Fixed,
+        profiler: &NoProfiler,
+        placements: None,
+    };
     // What a process does for the first time is nobody's cost.
     for cell in points.first_mut().into_iter().flatten() {
         cell.plan.run(&cell.workload, control)?;

@@ -70,6 +70,18 @@ pub fn pod_text(pod: &Pod) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(pod)
 }
 
+/// A node as the text of its JSON.
+#[inline(never)]
+pub fn node_text(node: &Node) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(node)
+}
+
+/// Any other object as the text of its JSON.
+#[inline(never)]
+pub fn object_text(object: &GenericObject) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(object)
+}
+
 /// An object the cluster stores without knowing what its fields mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

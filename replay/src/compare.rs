@@ -11,13 +11,17 @@ use schedlab_core::framework::profile::{PluginIndex, Profile};
 use schedlab_core::framework::status::Reason;
 use schedlab_core::ids::ClassId;
 use schedlab_core::plugins::volume_binding::decide_volumes;
+use schedlab_core::snapshot::mask::NodeMask;
 use schedlab_core::world::World;
 
 use super::document::{NodeRecord, PreemptionRecord, RejectionRecord, ScheduleRecord};
 use super::report::{DifferenceKind, TraceDifference, TraceReport};
 
+/// The code of a plugin that has no answer. Its text is not compared: it holds messages of compilers.
+const ERROR: &str = "Error";
+
 /// What an absent value is shown as.
-const NOTHING: &str = "nothing";
+pub(super) const NOTHING: &str = "nothing";
 
 /// One `schedule` step and where its differences go.
 pub(super) struct Comparison<'a> {
@@ -26,6 +30,8 @@ pub(super) struct Comparison<'a> {
     pub(super) record: &'a ScheduleRecord,
     pub(super) step: usize,
     pub(super) pod: &'a str,
+    /// The nodes that the step is restricted to.
+    pub(super) placement: Option<&'a NodeMask>,
     pub(super) report: &'a mut TraceReport,
 }
 
@@ -35,11 +41,14 @@ impl Comparison<'_> {
         self.pre_filter(&ours.plan.scope);
         let Some(nodes) = &self.record.nodes else { return };
         self.skipped(DifferenceKind::SkipFilter, &self.record.skip_filter, &ours.plan.skipped_filters);
-        if nodes.iter().any(|node| node.feasible) {
+        if !self.record.aborted && nodes.iter().any(|node| node.feasible) {
             self.skipped(DifferenceKind::SkipScore, &self.record.skip_score, &ours.plan.skipped_scores);
         }
-        if self.node_list(nodes) && ours.nodes.len() == nodes.len() {
-            for (recorded, ours) in nodes.iter().zip(&ours.nodes) {
+        let placement = self.placement;
+        let is_inside = |row: usize| placement.is_none_or(|nodes| nodes.contains(row));
+        if self.node_list(nodes) {
+            let ours = ours.nodes.iter().enumerate().filter(|&(row, _)| is_inside(row));
+            for (recorded, (_, ours)) in nodes.iter().zip(ours) {
                 self.node(recorded, ours);
             }
         }
@@ -69,12 +78,19 @@ impl Comparison<'_> {
             self.ties(DifferenceKind::EngineTies, ties);
             self.check(
                 || DifferenceKind::EngineFeasible,
-                recorded_feasible == feasible,
+                recorded_feasible == feasible || self.record.aborted,
                 || (recorded_feasible.to_string(), feasible.to_string()),
             );
         }
+        let has_failed = matches!(ours, Decision::Unschedulable(diagnosis) if diagnosis.error.is_some());
+        self.check(
+            || DifferenceKind::Aborted,
+            self.record.aborted == has_failed,
+            || (self.record.aborted.to_string(), has_failed.to_string()),
+        );
         if let Decision::Unschedulable(diagnosis) = ours
             && recorded_feasible == 0
+            && !self.record.aborted
         {
             self.diagnosis(recorded_nodes, diagnosis);
         }
@@ -111,6 +127,12 @@ impl Comparison<'_> {
             same_set(&recorded, &ours),
             || (show_list(&recorded), show_list(&ours)),
         );
+    }
+
+    /// Says so if volumes were recorded where none are compared.
+    pub(super) fn no_volumes(&mut self) {
+        let is_none = self.record.volumes.is_none();
+        self.check(|| DifferenceKind::Volumes, is_none, || ("some".to_owned(), "not compared".to_owned()));
     }
 
     /// Compares what preemption finds out and would do.
@@ -202,9 +224,14 @@ impl Comparison<'_> {
     /// Whether the record speaks of our nodes in our order.
     fn node_list(&mut self, recorded: &[NodeRecord]) -> bool {
         let world = self.world;
-        let ids = &world.nodes().columns().id;
+        let placement = self.placement;
+        let ids = world.nodes().columns().id.iter().enumerate();
+        let ids: Vec<_> = ids
+            .filter(|&(row, _)| placement.is_none_or(|nodes| nodes.contains(row)))
+            .map(|(_, &id)| id)
+            .collect();
         let equal = recorded.len() == ids.len()
-            && recorded.iter().zip(ids).all(|(recorded, &id)| recorded.name == world.node_name(id));
+            && recorded.iter().zip(&ids).all(|(recorded, &id)| recorded.name == world.node_name(id));
         self.check(
             || DifferenceKind::NodeList,
             equal,
@@ -226,7 +253,7 @@ impl Comparison<'_> {
             || (show_verdict(recorded), rejections.first().map_or("feasible".to_owned(), show_rejection)),
         );
         match (recorded.feasible, rejections.split_first()) {
-            (true, None) => self.scores(recorded, ours),
+            (true, None) if !self.record.aborted => self.scores(recorded, ours),
             (false, Some((first, also))) => self.rejections(recorded, first, also),
             // The difference in feasibility says it all.
             _ => {}
@@ -247,7 +274,7 @@ impl Comparison<'_> {
         );
         self.check(
             || DifferenceKind::Reasons { node: node() },
-            same_set(&recorded.reasons, &first.reasons),
+            first.code == ERROR || same_set(&recorded.reasons, &first.reasons),
             || (show_list(&recorded.reasons), show_list(&first.reasons)),
         );
         let equal = recorded.also.len() == also.len()
@@ -334,7 +361,7 @@ impl Comparison<'_> {
             recorded_plugins.extend(node.plugin.iter().flat_map(|plugins| plugins.split(',')));
         }
         // PreFilter's message stands for all nodes.
-        let all = self.world.nodes().node_count();
+        let all = self.placement.map_or(self.world.nodes().node_count(), NodeMask::count);
         recorded_counts
             .extend(rejected.into_iter().flat_map(|it| &it.reasons).map(|reason| (reason.as_str(), all)));
         let vocabulary = &self.world.vocabulary;
@@ -375,7 +402,7 @@ impl Comparison<'_> {
     }
 
     /// Counts a comparison, and notes a difference when the values are not equal.
-    fn check(
+    pub(super) fn check(
         &mut self,
         what: impl FnOnce() -> DifferenceKind,
         equal: bool,
@@ -396,8 +423,10 @@ impl Comparison<'_> {
     }
 }
 
-fn same_rejection(one: &RejectionRecord, other: &RejectionRecord) -> bool {
-    one.plugin == other.plugin && one.code == other.code && same_set(&one.reasons, &other.reasons)
+pub(super) fn same_rejection(one: &RejectionRecord, other: &RejectionRecord) -> bool {
+    one.plugin == other.plugin
+        && one.code == other.code
+        && (one.code == ERROR || same_set(&one.reasons, &other.reasons))
 }
 
 fn same_set(one: &[String], other: &[String]) -> bool {
@@ -408,7 +437,7 @@ fn show_name(name: Option<&str>) -> String {
     name.unwrap_or(NOTHING).to_owned()
 }
 
-fn show_list<T: AsRef<str>>(items: &[T]) -> String {
+pub(super) fn show_list<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     format!("[{}]", items.join(", "))
 }
@@ -422,7 +451,7 @@ fn show_rejection(rejection: &RejectionRecord) -> String {
     format!("{plugin} {} {}", rejection.code, show_list(&rejection.reasons))
 }
 
-fn show_optional(rejection: Option<&RejectionRecord>) -> String {
+pub(super) fn show_optional(rejection: Option<&RejectionRecord>) -> String {
     rejection.map_or(NOTHING.to_owned(), show_rejection)
 }
 

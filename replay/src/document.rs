@@ -13,6 +13,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::pod_group_document::PodGroupRecord;
+
 /// The version of the format that is read here.
 pub(super) const FORMAT_VERSION: u64 = 1;
 
@@ -29,6 +31,8 @@ pub struct Trace {
     pub kubernetes_version: String,
     /// `traits`.
     pub traits: Vec<String>,
+    /// `featureGates`: those that concern the family, on or off.
+    pub feature_gates: BTreeMap<String, bool>,
     /// The state before the first step.
     pub cluster: Cluster,
     /// What happened, in order.
@@ -45,6 +49,8 @@ pub(super) struct Document {
     pub(super) seed: u64,
     #[serde(default)]
     pub(super) traits: Vec<String>,
+    #[serde(default)]
+    pub(super) feature_gates: BTreeMap<String, bool>,
     pub(super) cluster: Cluster,
     #[serde(deserialize_with = "numbered_steps")]
     pub(super) steps: Vec<RawStep>,
@@ -75,6 +81,12 @@ pub struct Cluster {
     pub csi_drivers: Vec<GenericObject>,
     pub csi_storage_capacities: Vec<GenericObject>,
     pub volume_attachments: Vec<GenericObject>,
+    pub pod_groups: Vec<GenericObject>,
+    pub device_classes: Vec<GenericObject>,
+    pub resource_slices: Vec<GenericObject>,
+    pub resource_claims: Vec<GenericObject>,
+    pub resource_claim_templates: Vec<GenericObject>,
+    pub device_taint_rules: Vec<GenericObject>,
 }
 
 /// One step. Pods are named `namespace/name`.
@@ -126,11 +138,38 @@ pub enum TraceStep {
         /// The pod.
         pod: String,
     },
-    /// Volumes and claims are created or replaced.
+    /// Volumes, claims and pod groups are created or replaced.
     ApplyObjects {
         /// The objects.
-        objects: Vec<StorageObject>,
+        objects: Vec<AppliedObject>,
     },
+    /// One scheduling cycle for a pod group.
+    SchedulePodGroup {
+        /// The group.
+        pod_group: String,
+        /// Its pending members, in the order in which they are tried.
+        pods: Vec<Pod>,
+        /// What upstream decided.
+        record: Box<PodGroupRecord>,
+    },
+    /// Objects disappear.
+    DeleteObjects {
+        /// Which.
+        objects: Vec<ObjectName>,
+    },
+}
+
+/// An object of `resource.k8s.io`, by kind and name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectName {
+    /// `kind`.
+    pub kind: String,
+    /// `metadata.namespace`, empty for kinds of the whole cluster.
+    #[serde(default)]
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
 }
 
 /// What a `schedule` step recorded.
@@ -155,6 +194,59 @@ pub struct ScheduleRecord {
     pub volumes: Option<VolumesRecord>,
     /// What preemption would do.
     pub preemption: Option<PreemptionRecord>,
+    /// A PreEnqueue plugin would keep the pod out of the queue.
+    pub pre_enqueue: Option<RejectionRecord>,
+    /// A plugin had no answer, which ended the cycle.
+    pub aborted: bool,
+    /// What becomes of the pod's claims, in the order of its spec.
+    pub claims: Vec<ClaimRecord>,
+    /// What PostFilter of DynamicResources did.
+    pub post_filter: Option<PostFilterRecord>,
+}
+
+/// What becomes of a claim.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClaimRecord {
+    /// `namespace/name`.
+    pub claim: String,
+    /// `status.allocation`, of a claim that is allocated.
+    #[serde(default)]
+    pub allocation: Option<Value>,
+    /// Nothing: the claim has the pod already.
+    #[serde(default)]
+    pub already_reserved: bool,
+    /// It is made for the pod's extended resources.
+    #[serde(default)]
+    pub extended: bool,
+    /// Which container uses which of its requests.
+    #[serde(default)]
+    pub request_mappings: Vec<RequestMappingRecord>,
+}
+
+/// A container's use of a request.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestMappingRecord {
+    /// The container.
+    pub container_name: String,
+    /// The extended resource.
+    pub resource_name: String,
+    /// The request.
+    pub request_name: String,
+}
+
+/// What PostFilter of DynamicResources did.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PostFilterRecord {
+    /// The plugin.
+    pub plugin: String,
+    /// The claim that lost its allocation.
+    pub deallocated: String,
+    /// All that could have, when there are several.
+    #[serde(default)]
+    pub candidates: Vec<String>,
 }
 
 /// PreFilter's decision for all nodes.
@@ -210,6 +302,9 @@ pub struct NodeRecord {
     /// The sum of `scores`; present when the node is feasible.
     #[serde(default)]
     pub total: Option<i64>,
+    /// By claim that is to be allocated, what it would get: `request=driver/pool/device`.
+    #[serde(default)]
+    pub devices: BTreeMap<String, Vec<String>>,
 }
 
 /// What the volume binder decided.
@@ -315,31 +410,106 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Devices, classes, claims and rules, in the order in which a scheduler may hear of them.
+    pub fn dra(&self) -> impl Iterator<Item = &GenericObject> {
+        [&self.device_classes, &self.device_taint_rules, &self.resource_slices, &self.resource_claims]
+            .into_iter()
+            .flatten()
+    }
+}
+
 /// An object of an `applyObjects` step.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub enum StorageObject {
+pub enum AppliedObject {
+    /// A pod group.
+    PodGroup(Box<PodGroupObject>),
     /// A volume.
     Volume(Box<PersistentVolume>),
     /// A claim.
     Claim(Box<PersistentVolumeClaim>),
+    /// An object of `resource.k8s.io`.
+    Other(Box<GenericObject>),
+}
+
+/// A pod group: an object that says that it is one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "GenericObject")]
+pub struct PodGroupObject(pub GenericObject);
+
+impl TryFrom<GenericObject> for PodGroupObject {
+    type Error = &'static str;
+
+    fn try_from(object: GenericObject) -> Result<Self, Self::Error> {
+        if object.kind == "PodGroup" { Ok(PodGroupObject(object)) } else { Err("not a PodGroup") }
+    }
 }
 
 /// A step as it stands in the file: which fields it must have depends on `op`, so that is checked
 /// once the step has been read. An enum tagged by `op` would buffer every object to find its tag
 /// and lose the place of errors.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+///
+/// Only the result depends on `op` while it is read, so `op` stands before it.
+#[derive(Debug, Default)]
 pub(super) struct RawStep {
     pub(super) op: String,
     pub(super) pod: Option<NameOr<Pod>>,
     pub(super) node: Option<NameOr<Node>>,
     pub(super) result: Option<Box<ScheduleRecord>>,
-    #[serde(default)]
+    pub(super) pod_group: Option<String>,
+    pub(super) pods: Option<Vec<Pod>>,
+    pub(super) pod_group_result: Option<Box<PodGroupRecord>>,
     pub(super) pods_removed: Vec<String>,
-    #[serde(default)]
     pub(super) nominations_cleared: Vec<String>,
-    pub(super) objects: Option<Vec<StorageObject>>,
+    pub(super) objects: Option<Value>,
+}
+
+/// The op whose result is that of a pod group.
+pub(super) const SCHEDULE_POD_GROUP: &str = "schedulePodGroup";
+
+const STEP_FIELDS: &[&str] =
+    &["op", "pod", "node", "result", "podGroup", "pods", "podsRemoved", "nominationsCleared", "objects"];
+
+impl<'de> Deserialize<'de> for RawStep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawStep;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a step")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawStep, A::Error> {
+                let mut step = RawStep::default();
+                while let Some(field) = map.next_key::<String>()? {
+                    match field.as_str() {
+                        "op" => step.op = map.next_value()?,
+                        "pod" => step.pod = map.next_value()?,
+                        "node" => step.node = map.next_value()?,
+                        "result" if step.op == SCHEDULE_POD_GROUP => {
+                            step.pod_group_result = map.next_value()?;
+                        }
+                        "result" => step.result = map.next_value()?,
+                        "podGroup" => step.pod_group = map.next_value()?,
+                        "pods" => step.pods = map.next_value()?,
+                        "podsRemoved" => step.pods_removed = map.next_value()?,
+                        "nominationsCleared" => step.nominations_cleared = map.next_value()?,
+                        "objects" => step.objects = map.next_value()?,
+                        unknown => return Err(A::Error::unknown_field(unknown, STEP_FIELDS)),
+                    }
+                }
+                if step.op.is_empty() {
+                    return Err(A::Error::missing_field("op"));
+                }
+                Ok(step)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
 }
 
 /// A reference to an object, or the object.

@@ -123,6 +123,12 @@ pub enum StepProblem {
     /// A reference to nothing.
     #[error("pod {pod} is not nominated at this point; was an earlier step left out?")]
     NotNominated { pod: String },
+    /// A reference to nothing.
+    #[error("pod group {group} is not there at this point; was an earlier step left out?")]
+    UnknownPodGroup { group: String },
+    /// Gates that do not go together, or that nothing here follows.
+    #[error("featureGates: {error}; record the trace with other gates")]
+    Gates { error: String },
     /// The same thing twice.
     #[error("{object} exists already; was an earlier step left out?")]
     Exists { object: String },

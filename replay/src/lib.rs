@@ -13,9 +13,12 @@
 //! so whatever upstream recorded of it (a rejection, a score other than 0) is a difference. A
 //! plugin that is added makes the comparison stricter by itself.
 
+mod claims;
 mod compare;
 mod document;
 mod error;
+mod pod_group;
+mod pod_group_document;
 mod preempt;
 mod read;
 mod report;
@@ -25,10 +28,15 @@ mod state;
 use std::path::Path;
 
 pub use document::{
-    Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
-    PreemptionRecord, RejectionRecord, ScheduleRecord, StorageObject, Trace, TraceStep, VolumesRecord,
+    Applied, AppliedObject, BoundClaim, CandidateRecord, ClaimRecord, Cluster, FailedRecord, NodeRecord,
+    ObjectName, PodGroupObject, PostFilterRecord, PreFilterRecord, PreemptionRecord, RejectionRecord,
+    RequestMappingRecord, ScheduleRecord, Trace, TraceStep, VolumesRecord,
 };
 pub use error::{ReplayError, StepProblem};
+pub use pod_group_document::{
+    ConditionRecord, PlacementScoreRecord, PodGroupPreemptionRecord, PodGroupRecord, RunPodRecord, RunRecord,
+    StatusRecord,
+};
 pub use read::{parse_trace, read_trace};
 pub use report::{DIFFERENCES_KEPT_MAX, DifferenceKind, TraceDifference, TraceReport};
 pub use run::replay;

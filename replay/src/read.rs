@@ -5,8 +5,10 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::document::{Document, FORMAT_VERSION, NameOr, RawStep, Trace, TraceStep};
+use super::document::{Document, FORMAT_VERSION, NameOr, RawStep, SCHEDULE_POD_GROUP, Trace, TraceStep};
 use super::error::{ReplayError, StepProblem};
 
 /// The first bytes of every gzip stream.
@@ -16,7 +18,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// hostile gzip stream from filling memory.
 const TRACE_BYTES_MAX: u64 = 256 << 20;
 
-const OPS: [&str; 9] = [
+const OPS: [&str; 11] = [
     "schedule",
     "deletePod",
     "updatePod",
@@ -26,6 +28,8 @@ const OPS: [&str; 9] = [
     "nominate",
     "clearNomination",
     "applyObjects",
+    SCHEDULE_POD_GROUP,
+    "deleteObjects",
 ];
 
 /// Reads a trace from a file.
@@ -77,6 +81,7 @@ fn parse_json(path: &str, json: &[u8]) -> Result<Trace, ReplayError> {
         seed: document.seed,
         kubernetes_version: document.kubernetes_version,
         traits: document.traits,
+        feature_gates: document.feature_gates,
         cluster: document.cluster,
     })
 }
@@ -106,7 +111,18 @@ fn wrong_version(path: &str, found: u64) -> ReplayError {
 
 /// A step with all that its operation needs.
 fn checked(raw: RawStep) -> Result<TraceStep, StepProblem> {
-    let RawStep { op, pod, node, result, pods_removed, nominations_cleared, objects } = raw;
+    let RawStep {
+        op,
+        pod,
+        node,
+        result,
+        pod_group,
+        pods,
+        pod_group_result,
+        pods_removed,
+        nominations_cleared,
+        objects,
+    } = raw;
     let need = |field, expected| StepProblem::Field { op: op.clone(), field, expected };
     Ok(match op.as_str() {
         "schedule" => TraceStep::Schedule {
@@ -129,10 +145,27 @@ fn checked(raw: RawStep) -> Result<TraceStep, StepProblem> {
             TraceStep::ClearNomination { pod: name(pod).ok_or_else(|| need("pod", "\"namespace/name\""))? }
         }
         "applyObjects" => {
-            TraceStep::ApplyObjects { objects: objects.ok_or_else(|| need("objects", "a list of objects"))? }
+            let objects = objects.ok_or_else(|| need("objects", "a list of objects"))?;
+            TraceStep::ApplyObjects { objects: listed(objects, "volume, claim or device")? }
         }
+        "deleteObjects" => {
+            let objects = objects.ok_or_else(|| need("objects", "a list of kinds and names"))?;
+            TraceStep::DeleteObjects { objects: listed(objects, "object's name")? }
+        }
+        SCHEDULE_POD_GROUP => TraceStep::SchedulePodGroup {
+            pod_group: pod_group.ok_or_else(|| need("podGroup", "\"namespace/name\""))?,
+            pods: pods
+                .filter(|pods| !pods.is_empty())
+                .ok_or_else(|| need("pods", "a list of at least one pod"))?,
+            record: pod_group_result.ok_or_else(|| need("result", "what was decided"))?,
+        },
         _ => return Err(StepProblem::UnknownOp { known: OPS.join(", "), op }),
     })
+}
+
+/// A list whose elements depend on the operation.
+fn listed<T: DeserializeOwned>(objects: Value, kind: &'static str) -> Result<Vec<T>, StepProblem> {
+    serde_json::from_value(objects).map_err(|error| StepProblem::Malformed { kind, error: error.to_string() })
 }
 
 fn object<T>(field: Option<NameOr<T>>) -> Option<Box<T>> {

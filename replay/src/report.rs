@@ -119,6 +119,21 @@ pub enum DifferenceKind {
     EnginePlugins,
     /// What the volume binder decides on the chosen node.
     Volumes,
+    /// A part of what becomes of a pod group.
+    PodGroup {
+        field: &'static str,
+    },
+    /// What becomes of the pod's claims.
+    Claims,
+    /// The devices that claims would get on a node.
+    Devices {
+        node: String,
+    },
+    PreEnqueue,
+    /// The claims whose allocation could be taken back.
+    PostFilter,
+    /// A plugin had no answer, which ends the cycle.
+    Aborted,
 }
 
 impl fmt::Display for DifferenceKind {
@@ -148,6 +163,12 @@ impl fmt::Display for DifferenceKind {
             DifferenceKind::EngineDiagnosis => f.write_str("engine.diagnosis"),
             DifferenceKind::EnginePlugins => f.write_str("engine.plugins"),
             DifferenceKind::Volumes => f.write_str("volumes"),
+            DifferenceKind::PodGroup { field } => f.write_str(field),
+            DifferenceKind::Claims => f.write_str("claims"),
+            DifferenceKind::Devices { node } => write!(f, "nodes[{node}].devices"),
+            DifferenceKind::PreEnqueue => f.write_str("preEnqueue"),
+            DifferenceKind::PostFilter => f.write_str("postFilter"),
+            DifferenceKind::Aborted => f.write_str("aborted"),
         }
     }
 }

@@ -7,14 +7,15 @@ use schedlab_core::cycle::select::TieBreak;
 use super::compare::Comparison;
 use super::document::{ScheduleRecord, Trace, TraceStep};
 use super::error::{ReplayError, StepProblem};
+use super::pod_group::{self, PodGroupStep};
 use super::preempt::preempt;
 use super::report::TraceReport;
 use super::state::{State, pod_key};
 
 /// Replays a trace.
 pub fn replay(trace: &Trace) -> Result<TraceReport, ReplayError> {
-    let mut state = State::new(&trace.cluster)
-        .map_err(|problem| ReplayError::Cluster { path: trace.path.clone(), problem })?;
+    let mut state =
+        State::new(trace).map_err(|problem| ReplayError::Cluster { path: trace.path.clone(), problem })?;
     // One engine for the whole trace, so that its class cache lives through every change.
     let settings = EngineSettings {
         class_cache: ClassCache::On,
@@ -29,10 +30,15 @@ pub fn replay(trace: &Trace) -> Result<TraceReport, ReplayError> {
         ..TraceReport::default()
     };
     for (at, step) in trace.steps.iter().enumerate() {
-        if let TraceStep::Schedule { pod, record } = step {
-            compare(&mut state, &mut engine, (at, pod, record), &mut report)
-        } else {
-            Ok(())
+        match step {
+            TraceStep::Schedule { pod, record } => {
+                compare(&mut state, &mut engine, (at, pod, record), &mut report)
+            }
+            TraceStep::SchedulePodGroup { pod_group: group, pods, record } => {
+                let step = PodGroupStep { at, group, pods, record };
+                pod_group::compare(&mut state, &mut engine, &step, &mut report)
+            }
+            _ => Ok(()),
         }
         .and_then(|()| apply(&mut state, step))
         .map_err(|problem| ReplayError::Step { path: trace.path.clone(), step: at, problem })?;
@@ -64,13 +70,18 @@ fn compare(
     let preempted = record.preemption.is_some().then(|| preempt(state, engine, pending));
     let evaluation = state.evaluation();
     let (world, profile) = (evaluation.world(), evaluation.profile());
-    let mut comparison = Comparison { world, profile, record, step, pod: &pod_key(pod), report };
+    let mut comparison =
+        Comparison { world, profile, record, step, pod: &pod_key(pod), placement: None, report };
     comparison.explanation(&explanation);
     comparison.decision(&decision);
     if let Some(preempted) = &preempted {
         comparison.preemption(preempted);
     }
     comparison.volumes(pending.class);
+    comparison.claims(pending.class)?;
+    comparison.pre_enqueue(pending.class);
+    comparison.post_filter(pending.class);
+    comparison.devices(pending.class);
     Ok(())
 }
 
@@ -91,6 +102,8 @@ fn apply(state: &mut State, step: &TraceStep) -> Result<(), StepProblem> {
         }
         TraceStep::Nominate { pod } => state.nominate(pod),
         TraceStep::ClearNomination { pod } => state.clear_nomination(pod),
+        TraceStep::SchedulePodGroup { pods, record, .. } => state.apply_pod_group(pods, record),
         TraceStep::ApplyObjects { objects } => state.apply_objects(objects),
+        TraceStep::DeleteObjects { objects } => state.delete_objects(objects),
     }
 }

@@ -8,24 +8,32 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
+use schedlab_cluster::api::GenericObject;
 use schedlab_cluster::convert::{
-    claim_input, disruption_budget_input, node_input, persistent_volume_input, pod_input, replica_set_input,
-    replication_controller_input, service_input, stateful_set_input, storage_input,
+    claim_input, disruption_budget_input, dra_input, node_input, persistent_volume_input, pod_group_input,
+    pod_input, replica_set_input, replication_controller_input, service_input, stateful_set_input,
+    storage_input,
 };
 use schedlab_core::cycle::engine::{EngineSettings, Pending};
 use schedlab_core::framework::profile::Profile;
-use schedlab_core::framework::registry::default_profile;
-use schedlab_core::ids::PodUid;
+use schedlab_core::framework::registry::default_profile_with;
+use schedlab_core::ids::{PodGroupId, PodId, PodUid};
+use schedlab_core::input::pod_group::PodGroupInput;
 use schedlab_core::input::storage::StorageInput;
-use schedlab_core::scheduler::{Evaluation, ObjectEvent, ObjectInput, PodUpdate, Scheduler};
+use schedlab_core::pod_group::PodGroupGates;
+use schedlab_core::scheduler::{
+    Evaluation, FeatureGates, NamedObject, ObjectEvent, ObjectInput, ObjectKind, ObjectRef, PodUpdate,
+    Scheduler, SchedulerSettings,
+};
 use schedlab_core::snapshot::order::NodeOrdering;
 use schedlab_core::world::World;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::document::{Applied, Cluster, StorageObject};
+use super::document::{Applied, AppliedObject, Cluster, ObjectName, Trace};
 use super::error::StepProblem;
+use super::pod_group_document::PodGroupRecord;
 
 /// Time does not pass in a trace.
 const NOW_NS: u64 = 0;
@@ -40,6 +48,7 @@ pub(super) fn pod_key(pod: &Pod) -> String {
 /// The cluster between two steps.
 pub(super) struct State {
     scheduler: Scheduler,
+    gates: PodGroupGates,
     bound: BTreeMap<String, PodUid>,
     /// Pending pods that are nominated.
     nominated: BTreeMap<String, PodUid>,
@@ -48,25 +57,35 @@ pub(super) struct State {
 
 impl State {
     /// The state before the first step.
-    pub(super) fn new(cluster: &Cluster) -> Result<State, StepProblem> {
+    pub(super) fn new(trace: &Trace) -> Result<State, StepProblem> {
+        let cluster = &trace.cluster;
+        let gates = gates_of(trace)?;
         let mut world = World::with_node_ordering(NodeOrdering::Arrival);
-        let mut profile = default_profile(&mut world.vocabulary);
+        let mut profile = default_profile_with(&mut world.vocabulary, &gates.plugins());
         profile.percentage_of_nodes_to_score = 100;
+        let settings = SchedulerSettings { gates, ..SchedulerSettings::default() };
+        let scheduler = Scheduler::with_settings(world, vec![profile], EngineSettings::default(), settings)
+            .map_err(|error| StepProblem::Gates { error: error.to_string() })?;
         let mut state = State {
-            scheduler: Scheduler::with_profile(world, profile, EngineSettings::default()),
+            scheduler,
+            gates: gates.pod_groups(),
             bound: BTreeMap::new(),
             nominated: BTreeMap::new(),
             uids_given: 0,
         };
-        state.add_surroundings(cluster)?;
+        state.add_other_objects(cluster)?;
         for object in cluster.storage() {
             if let Some(input) = storage_input(object)? {
                 state.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&input)), NOW_NS);
             }
         }
+        for object in cluster.dra() {
+            state.apply_dra(object)?;
+        }
         for node in &cluster.nodes {
             state.add_node(node)?;
         }
+        cluster.pod_groups.iter().for_each(|group| state.upsert_pod_group(group));
         for pod in &cluster.pods {
             state.add_bound(pod)?;
         }
@@ -82,7 +101,7 @@ impl State {
     }
 
     /// Namespaces, services and workloads.
-    fn add_surroundings(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
+    fn add_other_objects(&mut self, cluster: &Cluster) -> Result<(), StepProblem> {
         for namespace in &cluster.namespaces {
             let namespace: Namespace = typed(namespace, "Namespace")?;
             let labels = &namespace.metadata.labels.unwrap_or_default();
@@ -205,6 +224,74 @@ impl State {
         }
     }
 
+    fn group_of(&mut self, pod: &Pod) -> Option<PodGroupId> {
+        let group = pod.spec.as_ref()?.scheduling_group.as_ref()?;
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or("default");
+        self.scheduler.pod_group_id(namespace, group.pod_group_name.as_deref()?)
+    }
+
+    fn upsert_pod_group(&mut self, group: &GenericObject) {
+        self.added(ObjectInput::PodGroup(&Arc::new(pod_group_input(group))));
+    }
+
+    /// What the trace's gates say of pod groups.
+    pub(super) fn gates(&self) -> PodGroupGates {
+        self.gates
+    }
+
+    /// A group by its name.
+    pub(super) fn pod_group(&self, name: &str) -> Result<(PodGroupId, Arc<PodGroupInput>), StepProblem> {
+        let groups = self.scheduler.world().pod_groups();
+        let found = name.split_once('/').and_then(|(namespace, name)| {
+            let id = groups.find(namespace, name)?;
+            Some((id, Arc::clone(groups.get(id).object()?)))
+        });
+        found.ok_or_else(|| StepProblem::UnknownPodGroup { group: name.to_owned() })
+    }
+
+    /// Adds pending members of a group, with their nominations, for the time of a step.
+    pub(super) fn add_members(&mut self, pods: &[Pod]) -> Result<Vec<PodId>, StepProblem> {
+        let mut members = Vec::new();
+        for pod in pods {
+            let (input, meta) = pod_input(pod)?;
+            let class = self.scheduler.compile(&Arc::new(input));
+            let key = pod_key(pod);
+            self.uids_given += 1;
+            let uid = PodUid(self.uids_given);
+            let update = PodUpdate { uid, class, group: self.group_of(pod), ..PodUpdate::default() };
+            self.scheduler.on_event(ObjectEvent::pod(update), NOW_NS);
+            if let Some(node) = meta.nominated_node_name {
+                let node = self.scheduler.node_id(&node);
+                self.scheduler.on_event(ObjectEvent::nominated_node_name(uid, Some(node), 0), NOW_NS);
+            }
+            if self.nominated.insert(key.clone(), uid).is_some() {
+                return Err(StepProblem::Exists { object: format!("pod {key}") });
+            }
+            members.push(self.scheduler.world().pods().find(uid).expect("the pod was just added"));
+        }
+        Ok(members)
+    }
+
+    /// Takes them out again.
+    pub(super) fn remove_members(&mut self, pods: &[Pod]) -> Result<(), StepProblem> {
+        pods.iter().try_for_each(|pod| self.clear_nomination(&pod_key(pod)))
+    }
+
+    /// The effect of a group's cycle: placed members run, victims are gone.
+    pub(super) fn apply_pod_group(
+        &mut self,
+        pods: &[Pod],
+        record: &PodGroupRecord,
+    ) -> Result<(), StepProblem> {
+        for pod in pods {
+            if let Some(node) = record.placed.get(&pod_key(pod)) {
+                self.place(pod, node)?;
+            }
+        }
+        let victims = record.preemption.iter().flat_map(|preemption| &preemption.victims);
+        victims.into_iter().try_for_each(|victim| self.delete_pod(victim))
+    }
+
     /// Tells the scheduler about a bound pod.
     fn upsert_pod(&mut self, pod: &Pod, uid: PodUid) -> Result<(), StepProblem> {
         let (input, meta) = pod_input(pod)?;
@@ -216,6 +303,7 @@ impl State {
             created_ns: NOW_NS,
             started_s: meta.start_time_s,
             is_preempted: meta.is_preempted,
+            group: self.group_of(pod),
         };
         self.scheduler.on_event(ObjectEvent::pod(update), NOW_NS);
         Ok(())
@@ -278,13 +366,64 @@ impl State {
         true
     }
 
-    pub(super) fn apply_objects(&mut self, objects: &[StorageObject]) -> Result<(), StepProblem> {
+    pub(super) fn apply_objects(&mut self, objects: &[AppliedObject]) -> Result<(), StepProblem> {
         for object in objects {
             let input = match object {
-                StorageObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
-                StorageObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
+                AppliedObject::PodGroup(it) => {
+                    self.upsert_pod_group(&it.0);
+                    continue;
+                }
+                AppliedObject::Volume(it) => StorageInput::PersistentVolume(persistent_volume_input(it)?),
+                AppliedObject::Claim(it) => StorageInput::PersistentVolumeClaim(claim_input(it)?),
+                AppliedObject::Other(it) => {
+                    self.apply_dra(it)?;
+                    continue;
+                }
             };
             self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&input)), NOW_NS);
+        }
+        Ok(())
+    }
+}
+
+/// The gates of a trace, over the defaults. Those that are not the scheduler's say nothing of decisions.
+fn gates_of(trace: &Trace) -> Result<FeatureGates, StepProblem> {
+    let mut gates = FeatureGates::default();
+    for (name, &is_on) in &trace.feature_gates {
+        let is_known = gates.set(name, is_on).is_ok();
+        if !is_known && is_on && trace.family == "podgroup" {
+            let error = format!("feature gate {name} is on, and there is nothing here that it switches");
+            return Err(StepProblem::Gates { error });
+        }
+    }
+    Ok(gates)
+}
+
+impl State {
+    /// A device, class, claim or rule comes or changes. Claims are made of templates in steps of their own.
+    fn apply_dra(&mut self, object: &GenericObject) -> Result<(), StepProblem> {
+        match dra_input(object)? {
+            Some(input) => self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Dra(&input)), NOW_NS),
+            None if object.kind == "ResourceClaimTemplate" => {}
+            None => {
+                let error = format!("{} is no kind that changes in a trace", object.api_version);
+                return Err(StepProblem::Malformed {
+                    kind: "ResourceSlice or another of resource.k8s.io",
+                    error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete_objects(&mut self, objects: &[ObjectName]) -> Result<(), StepProblem> {
+        for ObjectName { kind: name_of_kind, namespace, name } in objects {
+            let kind = ObjectKind::of("resource.k8s.io/v1", name_of_kind).ok_or_else(|| {
+                let error = format!("{name_of_kind} is not of resource.k8s.io");
+                StepProblem::Malformed { kind: "object's name", error }
+            })?;
+            let object = NamedObject { kind, namespace, name };
+            self.scheduler.on_event(ObjectEvent::Deleted(ObjectRef::Named(object)), NOW_NS);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::profile::Profile as PluginProfile;
-use schedlab_core::framework::registry::default_profile;
+use schedlab_core::framework::registry::default_profile_with;
 use schedlab_core::ids::PodUid;
 use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{Scheduler, SchedulerSettings};
@@ -111,6 +111,8 @@ pub(super) struct Actor {
     pub(super) records: BTreeMap<PodUid, Record>,
     /// The last attempt evicted pods that were on their way to a node: they have left it already.
     pub(super) has_evicted_in_memory: bool,
+    /// Who was nominated where before the last attempt.
+    pub(super) nominated_before: Vec<(PodUid, u8)>,
     /// Calls that were made.
     pub(super) judged: FxHashSet<CallId>,
     /// Two pods had one port of one node; the scheduler, like kube-scheduler, notes a port as a fact
@@ -154,6 +156,7 @@ impl Actor {
             causes: 0,
             records: BTreeMap::new(),
             has_evicted_in_memory: false,
+            nominated_before: Vec::new(),
             judged: FxHashSet::default(),
             has_shared_port: false,
         }
@@ -209,7 +212,7 @@ pub(super) fn make_scheduler(
     mutants: Mutants,
 ) -> Scheduler {
     let mut world = World::default();
-    let mut profile = default_profile(&mut world.vocabulary);
+    let mut profile = default_profile_with(&mut world.vocabulary, &setup.gates.plugins());
     if setup.has_plugins {
         let usual = profile.plugins().iter().map(|plugin| (Arc::clone(plugin), 1));
         let ours = board.plugins().into_iter().map(|plugin| (plugin, 0));
@@ -236,8 +239,10 @@ pub(super) fn make_scheduler(
 pub(super) fn kind_of(call: &ReadyCall) -> SimulatedCallKind {
     match call.effect {
         Effect::Bind(_) => SimulatedCallKind::Bind,
-        Effect::Patch { .. } => SimulatedCallKind::Patch,
+        Effect::Patch { .. } | Effect::AddDisruptionTarget { .. } | Effect::PodGroup(_) => {
+            SimulatedCallKind::Patch
+        }
         Effect::Delete => SimulatedCallKind::Delete,
-        Effect::Volumes(_) => SimulatedCallKind::Volumes,
+        Effect::Volumes(_) | Effect::Claims(_) => SimulatedCallKind::Volumes,
     }
 }

@@ -15,7 +15,7 @@ use super::faults::{CallFault, SimulatedCallKind};
 use super::item::Item;
 use super::run::Simulation;
 use super::violation::Invariant;
-use schedlab_cluster::api::NominatedNodeNamePatch;
+use schedlab_cluster::api::{NominatedNodeNamePatch, PodFlags};
 use schedlab_cluster::runtime::virtual_time::{Effect, ReadyCall};
 
 const SECOND: u64 = 1_000_000_000;
@@ -30,6 +30,7 @@ impl Simulation<'_> {
         if let Some(preemptor) = preemptor.filter(|_| !calls.is_empty()) {
             self.check_budgets(at, preemptor, &calls);
             self.check_room_is_held(at, preemptor, &calls);
+            self.check_waits_for_victims(at, preemptor, &calls);
         }
         for call in calls.drain(..) {
             self.judge_call(at, &call, preemptor);
@@ -137,8 +138,11 @@ impl Simulation<'_> {
                 record.said = None;
             }
             Effect::Patch { .. } => {}
+            Effect::AddDisruptionTarget { .. } if result.is_err() && is_over => record.deletion = None,
+            // Its deletion is what follows.
+            Effect::AddDisruptionTarget { .. } => {}
             Effect::Delete => record.deletion = None,
-            Effect::Volumes(_) => {}
+            Effect::Volumes(_) | Effect::Claims(_) | Effect::PodGroup(_) => {}
         }
         if let Some(next) = next {
             self.go_out(at, next);
@@ -156,7 +160,9 @@ impl Simulation<'_> {
             Effect::Bind(binding) => (20, binding.node.index()),
             Effect::Patch { .. } => (21, 0),
             Effect::Delete => (22, 0),
-            Effect::Volumes(_) => (23, 0),
+            Effect::Volumes(_) | Effect::Claims(_) => (23, 0),
+            Effect::AddDisruptionTarget { .. } => (24, 0),
+            Effect::PodGroup(_) => (25, 0),
         };
         self.log((kind, call.pod.0, node as u64), now_ns);
         self.note(|| {
@@ -168,14 +174,16 @@ impl Simulation<'_> {
         }
         match &call.effect {
             Effect::Bind(_) => self.judge_binding(at, call.pod, call.id),
-            Effect::Delete => self.judge_deletion(at, call.pod, call.id, preemptor),
+            Effect::AddDisruptionTarget { .. } | Effect::Delete => {
+                self.judge_deletion(at, call.pod, call.id, preemptor);
+            }
             Effect::Patch { nomination, condition } => {
                 self.judge_nomination(at, call.pod, *nomination);
                 if let Some(condition) = condition {
                     self.judge_condition(at, call.pod, condition);
                 }
             }
-            Effect::Volumes(_) => {}
+            Effect::Volumes(_) | Effect::Claims(_) | Effect::PodGroup(_) => {}
         }
     }
 
@@ -198,7 +206,9 @@ impl Simulation<'_> {
     /// One preemptor evicts a victim once. Others may want the same victim.
     fn judge_deletion(&mut self, at: usize, pod: PodUid, id: CallId, preemptor: Option<PodUid>) {
         let record = self.actors[at].record(pod);
-        let known = record.deletion.replace((id, preemptor));
+        let known = record.deletion;
+        // What follows from an answer belongs to whoever asked first.
+        record.deletion = Some((id, preemptor.or(known.and_then(|(_, by)| by))));
         if let Some((known, _)) = known.filter(|(known, by)| *known != id && by.is_some() && *by == preemptor)
         {
             self.fail(Invariant::EffectsOnce, || {
@@ -260,8 +270,18 @@ impl Simulation<'_> {
         }
     }
 
-    /// KEP-5229: no `PodScheduled=False` reaches a pod that we have bound.
+    /// KEP-5229: no `PodScheduled=False` reaches a pod that we have bound. A victim is told why it goes
+    /// before it is deleted.
     fn judge_arrival(&mut self, at: usize, call: &ReadyCall) {
+        if let Effect::Delete = call.effect {
+            self.checks.note(Invariant::AllowedWrites);
+            let row = self.truth.pods.get(&call.pod);
+            if row.is_some_and(|row| !row.flags.contains(PodFlags::PREEMPTED)) {
+                self.fail(Invariant::AllowedWrites, || {
+                    format!("pod {} is deleted, and no condition DisruptionTarget says why", call.pod.0)
+                });
+            }
+        }
         let Effect::Patch { condition: Some(ConditionChange::False { .. }), .. } = &call.effect else {
             return;
         };

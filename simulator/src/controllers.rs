@@ -140,7 +140,7 @@ impl Simulation<'_> {
     pub(super) fn after_controller(&mut self, at: usize) {
         let now_ns = self.now_ns();
         let mut calls = Vec::new();
-        self.controllers[at].controller.take_calls(&mut calls);
+        self.controllers[at].controller.take_calls(&self.api, now_ns, &mut calls);
         for call in calls {
             self.judge_controller_call(at, &call.call.request);
             self.send_call(at, call);

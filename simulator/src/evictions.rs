@@ -21,19 +21,28 @@ const TRIES_MAX: u8 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     Forever,
-    Seconds(u8),
+    Seconds(u16),
     No,
 }
+
+/// What admission lets every pod tolerate a node that is not ready.
+const UNREADY_S: u16 = 300;
 
 fn stay(pod: &PodShape, node: &NodeShape) -> Stay {
     if !pod.execution_terms_match(node) {
         return Stay::No;
     }
-    match pod.no_execute {
+    let by_taint = match pod.no_execute {
         _ if !node.evicting => Stay::Forever,
         NoExecuteToleration::None => Stay::No,
-        NoExecuteToleration::Seconds(seconds) => Stay::Seconds(seconds),
+        NoExecuteToleration::Seconds(seconds) => Stay::Seconds(seconds.into()),
         NoExecuteToleration::Forever => Stay::Forever,
+    };
+    match by_taint {
+        Stay::No => Stay::No,
+        stay if !node.unready_taint => stay,
+        Stay::Forever => Stay::Seconds(UNREADY_S),
+        Stay::Seconds(seconds) => Stay::Seconds(seconds.min(UNREADY_S)),
     }
 }
 
@@ -225,6 +234,15 @@ impl Simulation<'_> {
     fn check_condition_taints(&mut self) {
         self.checks.note(Invariant::ConditionTaints);
         let shape_of = |entry: &Arc<NodeEntry>| self.node_shapes.get(&entry.resource_version);
+        let stale = self.truth.nodes.iter().find(|(_, entry)| {
+            shape_of(entry).is_some_and(|shape| shape.unready_taint && shape.conditions & 1 == 0)
+        });
+        if let Some(number) = stale.map(|(number, _)| *number) {
+            self.fail(Invariant::ConditionTaints, || {
+                format!("n{number} is ready and still has the taint NoExecute of a node that is not")
+            });
+            return;
+        }
         let wrong = self.truth.nodes.iter().find_map(|(number, entry)| {
             let shape = shape_of(entry)?;
             let (is, must) = (shape.condition_taints, shape.wanted_condition_taints());
@@ -255,6 +273,16 @@ mod tests {
             ("no term matches", NodeShape { role: Some(2), ..node }, Stay::No),
             ("no label", NodeShape { role: None, ..node }, Stay::No),
             ("tolerated for a while", NodeShape { evicting: true, ..node }, Stay::Seconds(5)),
+            (
+                "not ready: as long as admission says",
+                NodeShape { unready_taint: true, ..node },
+                Stay::Seconds(300),
+            ),
+            (
+                "not ready and tainted: the shorter time",
+                NodeShape { unready_taint: true, evicting: true, ..node },
+                Stay::Seconds(5),
+            ),
             ("terms do not wait", NodeShape { role: None, evicting: true, ..node }, Stay::No),
         ];
         for (name, node, expected) in cases {

@@ -36,11 +36,14 @@ pub enum FaultProfile {
     /// Controllers run: nodes lose labels, get `NoExecute` taints and bad conditions, while calls fail, watches
     /// break and controllers restart. In no storm, either.
     Controllers,
+    /// API calls wait in a queue, one on its way at a time and slow, while nodes leave their zones: what is
+    /// to be written is often replaced before it was. In no storm, either.
+    Backlog,
 }
 
 impl FaultProfile {
     /// All profiles.
-    pub const ALL: [FaultProfile; 12] = [
+    pub const ALL: [FaultProfile; 13] = [
         FaultProfile::None,
         FaultProfile::Api,
         FaultProfile::Watch,
@@ -53,6 +56,7 @@ impl FaultProfile {
         FaultProfile::Victims,
         FaultProfile::Namespaces,
         FaultProfile::Controllers,
+        FaultProfile::Backlog,
     ];
 
     /// Its name on the command line.
@@ -71,6 +75,7 @@ impl FaultProfile {
             FaultProfile::Victims => "victims",
             FaultProfile::Namespaces => "namespaces",
             FaultProfile::Controllers => "controllers",
+            FaultProfile::Backlog => "backlog",
         }
     }
 

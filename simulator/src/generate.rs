@@ -104,6 +104,9 @@ impl Features {
                 ..self
             },
             FaultProfile::Controllers => Features { node_changes: true, ..self },
+            FaultProfile::Backlog => {
+                Features { zones: true, priorities: true, spreads: true, node_changes: true, ..self }
+            }
             _ => self,
         }
     }
@@ -123,6 +126,9 @@ pub fn generate(seed: u64, profile: FaultProfile) -> Scenario {
         (0..shape_count).map(|_| shape(&mut choices, &features, setup.schedulers)).collect();
     if profile == FaultProfile::Victims {
         await_victims(&mut setup, &mut shapes);
+    }
+    if profile == FaultProfile::Backlog {
+        queue_calls(&mut setup, &mut shapes);
     }
     if profile == FaultProfile::Namespaces {
         spread_over_namespaces(&mut shapes);
@@ -144,6 +150,21 @@ fn await_victims(setup: &mut SimulationSetup, shapes: &mut [PodShape]) {
         shape.lingers |= is_victim;
         shape.never_preempts &= is_victim;
         shape.cpu_milli = shape.cpu_milli.max(500);
+    }
+}
+
+/// Calls wait behind each other, and every other shape preempts those between, where its zones allow it.
+fn queue_calls(setup: &mut SimulationSetup, shapes: &mut [PodShape]) {
+    setup.gates.scheduler_async_api_calls = true;
+    setup.gates.nominated_node_name_for_expectation = false;
+    setup.parallel_calls_max = 1;
+    setup.call = Latency::Constant { ns: 300_000_000 };
+    for (at, shape) in shapes.iter_mut().enumerate() {
+        let preempts = at % 2 == 1;
+        shape.priority = if preempts { 100 } else { shape.priority.min(5) };
+        shape.never_preempts &= !preempts;
+        shape.spreads = preempts.then_some((1, Domain::Zone));
+        shape.cpu_milli = shape.cpu_milli.max(1000);
     }
 }
 
@@ -186,6 +207,7 @@ fn setup(choices: &mut Choices, profile: FaultProfile, features: &Features) -> S
         scheduler_pop_from_backoff_q: choices.chance(75),
         node_affinity_required_during_execution: false,
         clearing_nominated_node_name_after_binding: true,
+        ..FeatureGates::default()
     };
     let has_rivals = profile.includes(FaultProfile::Rivals) || profile == FaultProfile::Nominations;
     let has_second = has_rivals && choices.chance(35);
@@ -451,7 +473,7 @@ impl<'a> Writer<'a> {
     /// Something of the profile's own.
     fn trouble(&mut self) -> Option<ScriptAction> {
         match self.profile {
-            FaultProfile::Domains => return self.leave_domain(),
+            FaultProfile::Domains | FaultProfile::Backlog => return self.leave_domain(),
             FaultProfile::Namespaces => {
                 return match self.choices.below(10) {
                     0..=6 => Some(ScriptAction::LabelNamespace(self.choices.chance(50))),

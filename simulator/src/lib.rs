@@ -15,6 +15,7 @@
 //!   lets a scheduler try a pod, `calls` carries calls, `actor` is one scheduler and what it was told,
 //!   `plugins` make trouble at the extension points and `permits` between them;
 //! - `controllers`: those that run beside the schedulers, and `evictions`: what they must do;
+//! - `owners`: controllers that own pods, quotas, budgets and kubelets, in a run of their own;
 //! - `judge`, `check`, `preemption`, `state`, `rest`, `oracle`, `violation`: what must hold;
 //! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
 
@@ -29,6 +30,7 @@ mod generate;
 mod item;
 mod judge;
 mod oracle;
+mod owners;
 mod permits;
 mod plugins;
 mod preemption;

@@ -106,7 +106,9 @@ fn ask_once(scheduler: &mut Scheduler) -> Answer {
     }
     let mut calls = Vec::new();
     scheduler.take_calls(&mut calls);
-    if calls.iter().any(|call| matches!(call.call, ApiCall::DeletePod { .. })) {
+    let asks_to_go =
+        |call: &ApiCall| matches!(call, ApiCall::AddDisruptionTarget { .. } | ApiCall::DeletePod { .. });
+    if calls.iter().any(|call| asks_to_go(&call.call)) {
         return Answer::Evicts(row.uid.0);
     }
     let is_same = scheduler.world().nominator().version() == nominations;

@@ -45,7 +45,7 @@ pub(super) struct Board {
     pub(super) has_claim: bool,
     /// What becomes of pods that want it when they are at Permit.
     pub(super) patience: Patience,
-    /// Pods that began to wait at Permit since the simulation last looked, and for whom.
+    /// Pods that began to wait at Permit since the simulation last looked, and the plugins they wait for.
     pub(super) waiting: Vec<(PodUid, &'static str)>,
     /// Pods that PreBind refused since the simulation last looked.
     pub(super) refused: Vec<PodUid>,

@@ -1,5 +1,5 @@
 //! The invariants over a failed attempt and a preemption: who could make room does, has that room
-//! held for it, and spares those whom a budget protects.
+//! held for it, and spares pods that a disruption budget protects.
 
 use schedlab_core::ids::{PodId, PodUid};
 use schedlab_core::pods::PodState;
@@ -10,12 +10,17 @@ use super::run::Simulation;
 use super::scenario::NODES_MAX;
 use super::shape::PodShape;
 use super::violation::Invariant;
-use schedlab_cluster::api::StoredPodRow;
+use schedlab_cluster::api::{PodFlags, StoredPodRow};
 use schedlab_cluster::runtime::virtual_time::{Effect, ReadyCall};
 
 /// Resources are all that counts for the pod: it keeps away from nobody and needs nobody.
 pub(super) fn is_plain(shape: &PodShape) -> bool {
     shape.avoids.is_none() && shape.joins.is_none() && shape.spreads.is_none() && shape.port.is_none()
+}
+
+/// It is the first that is said to a victim, or the last.
+fn asks_to_go(call: &ReadyCall) -> bool {
+    matches!(call.effect, Effect::AddDisruptionTarget { .. } | Effect::Delete)
 }
 
 impl Simulation<'_> {
@@ -97,7 +102,7 @@ impl Simulation<'_> {
         let world = self.actors[at].scheduler().world();
         let Some(pod) = world.pods().find(preemptor) else { return };
         let row = world.pods().get(pod);
-        let evicts = calls.iter().any(|call| matches!(call.effect, Effect::Delete));
+        let evicts = calls.iter().any(asks_to_go);
         if !evicts || row.state != PodState::Pending {
             return;
         }
@@ -132,10 +137,44 @@ impl Simulation<'_> {
         }
     }
 
+    /// Who was nominated to a node where evictions help it, and where a victim of preemption is on its way
+    /// out, waits for that one, whoever asked it to go: perhaps the scheduler was restarted since.
+    /// Upstream: plugins/defaultpreemption/default_preemption.go `PodEligibleToPreemptOthers`.
+    pub(super) fn check_waits_for_victims(&mut self, at: usize, preemptor: PodUid, calls: &[ReadyCall]) {
+        let nominated = self.actors[at].nominated_before.iter().find(|(uid, _)| *uid == preemptor);
+        let Some(&(_, nominated)) = nominated else { return };
+        let Some(row) = self.actors[at].seen.pods.get(&preemptor).copied() else { return };
+        if !calls.iter().any(asks_to_go) {
+            return;
+        }
+        self.checks.note(Invariant::EffectsOnce);
+        let shape = *self.shape_of(&row);
+        let is_victim = |other: &&StoredPodRow| {
+            other.node.map(number_of_name) == Some(nominated)
+                && is_leaving(other)
+                // A pod that has ended takes no room: to the scheduler it is gone.
+                && !other.phase.is_finished()
+                && other.flags.contains(PodFlags::PREEMPTED)
+                && self.shape_of(other).priority < shape.priority
+        };
+        let victim = self.actors[at].seen.pods.values().find(is_victim).map(|other| other.uid);
+        let Some(victim) = victim.filter(|_| is_plain(&shape)) else { return };
+        self.look(at, preemptor);
+        let stays = |other: &Placed| other.shape.priority >= shape.priority;
+        if self.view.helps(&shape, nominated, &stays) {
+            self.fail(Invariant::EffectsOnce, || {
+                format!(
+                    "pod {} evicts others although pod {} leaves n{nominated} for it",
+                    preemptor.0, victim.0
+                )
+            });
+        }
+    }
+
     /// Victims that a budget protects, although elsewhere the pod fits without any of them.
     pub(super) fn check_budgets(&mut self, at: usize, preemptor: PodUid, calls: &[ReadyCall]) {
         let victims: Vec<PodUid> =
-            calls.iter().filter(|call| matches!(call.effect, Effect::Delete)).map(|call| call.pod).collect();
+            calls.iter().filter(|call| asks_to_go(call)).map(|call| call.pod).collect();
         let Some(row) = self.actors[at].seen.pods.get(&preemptor).copied() else { return };
         // Victims that have left their node already are not seen any more, and may have been what kept the
         // pod from other nodes.
@@ -145,7 +184,7 @@ impl Simulation<'_> {
         self.checks.note(Invariant::BudgetsHold);
         let shape = *self.shape_of(&row);
         let is_protected = |shape: &PodShape| self.protected[usize::from(shape.app)];
-        // Whom it has evicted before, and the watch has not told of yet, is not evicted once more.
+        // A victim that was deleted before, and whose deletion the watch has not delivered, is not deleted once more.
         let is_there = |victim: &PodUid| self.truth.pods.get(victim).is_some_and(|row| !is_leaving(row));
         let violates = victims.iter().filter(|victim| is_there(victim)).any(|victim| {
             self.actors[at].seen.pods.get(victim).is_some_and(|row| is_protected(self.shape_of(row)))

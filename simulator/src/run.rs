@@ -15,9 +15,10 @@ use schedlab_core::ids::PodUid;
 
 use super::actor::Actor;
 use super::controllers::{ControllerActor, controller_at};
-use super::faults::{CallFault, FaultCounts, SimulatedCallKind};
+use super::faults::{CallFault, FaultCounts, FaultProfile, SimulatedCallKind};
 use super::item::Item;
 use super::judge::View;
+use super::owners::run_owners;
 use super::scenario::{NODES_MAX, NodeNumber, Scenario, ScriptAction};
 use super::shape::{NodeShape, PodShape};
 use super::truth::Objects;
@@ -32,6 +33,8 @@ const REST_WITHIN_NS: u64 = 1_800_000_000_000;
 /// Events that it may take.
 const REST_WITHIN_EVENTS: u64 = 60_000;
 const SECOND: u64 = 1_000_000_000;
+/// A look at all of a scheduler costs as much as some ten events.
+const CHECK_EVERY_EVENTS: u64 = 256;
 
 /// How a run ended.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +99,14 @@ pub(super) struct Simulation<'s> {
 /// Runs a scenario to its end or to the first violation.
 #[must_use]
 pub fn run(scenario: &Scenario) -> SimulationOutcome {
-    Simulation::new(scenario).run().0
+    let mut outcome = Simulation::new(scenario).run().0;
+    if scenario.profile == FaultProfile::Controllers && outcome.violation.is_none() {
+        let owners = run_owners(scenario);
+        outcome.events += owners.steps;
+        outcome.checks.add(&owners.checks);
+        outcome.violation = owners.violation;
+    }
+    outcome
 }
 
 /// Runs a scenario and tells all that happened, a line an event.
@@ -171,6 +181,7 @@ impl<'s> Simulation<'s> {
         self.schedule_script();
         while self.violation.is_none() {
             if self.is_settling && self.busy == 0 && self.is_settled() {
+                self.check_schedulers();
                 self.check_rest();
                 if self.at == self.scenario.script.len() || self.violation.is_some() {
                     break;
@@ -198,6 +209,9 @@ impl<'s> Simulation<'s> {
             if self.process(item) {
                 self.events += 1;
                 self.log(item.code(), at_ns);
+                if self.events.is_multiple_of(CHECK_EVERY_EVENTS) {
+                    self.check_schedulers();
+                }
             }
             self.check_patience();
         }
@@ -281,6 +295,11 @@ impl<'s> Simulation<'s> {
     fn is_settled(&self) -> bool {
         self.actors.iter().all(|actor| actor.is_quiet() && actor.scheduler().is_settled())
             && self.controllers.iter().all(ControllerActor::is_settled)
+    }
+
+    /// What the schedulers keep twice says the same. A panic of theirs is a violation of its own.
+    fn check_schedulers(&self) {
+        self.actors.iter().for_each(|actor| actor.scheduler().check());
     }
 
     fn check_patience(&mut self) {

@@ -97,7 +97,9 @@ impl Simulation<'_> {
         // Most writers of a spec keep the taints by condition, some do not know of them.
         let knows_taints = !self.bits(16, u64::from(node.0), self.next_version()).is_multiple_of(4);
         let condition_taints = if knows_taints { old.condition_taints } else { 0 };
-        let first = NodeShape { zone, tainted, cordoned, role, evicting, condition_taints, ..old };
+        let unready_taint = knows_taints && old.unready_taint;
+        let first =
+            NodeShape { zone, tainted, cordoned, role, evicting, condition_taints, unready_taint, ..old };
         for (wanted, is_status) in [(first, false), (shape, true)] {
             let version = self.next_version();
             let wanted_object = object(wanted.object(&node.to_string()));

@@ -30,10 +30,13 @@ const ROLE: &str = "example.com/role";
 /// The taint that drives pods away.
 const EVICTING: &str = "example.com/evicting";
 
+/// The taint of a node that is not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
 /// The conditions a node may be in, a bit each, and the taint that stands for each. The last taint stands for
 /// a cordon.
 const CONDITIONS: [(&str, &str, &str); 4] = [
-    ("Ready", "False", "node.kubernetes.io/not-ready"),
+    ("Ready", "False", NOT_READY),
     ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
     ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
     ("", "", "node.kubernetes.io/unschedulable"),
@@ -46,6 +49,12 @@ pub(super) fn condition_taints_of(node: &Node) -> u8 {
     let taints = || node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let has = |key: &str| taints().any(|taint| taint.key == key && taint.effect == "NoSchedule");
     CONDITIONS.iter().enumerate().fold(0, |bits, (at, (.., key))| bits | u8::from(has(key)) << at)
+}
+
+/// Whether a node has the taint NoExecute of a node that is not ready.
+pub(super) fn has_unready_taint(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| taint.key == NOT_READY && taint.effect == "NoExecute")
 }
 
 /// For how long a pod tolerates the taint that drives pods away.
@@ -326,6 +335,8 @@ pub struct NodeShape {
     pub conditions: u8,
     /// The taints by condition that it has; a controller's work, not the script's.
     pub condition_taints: u8,
+    /// Carries the taint NoExecute of a node that is not ready; a controller's work, too.
+    pub unready_taint: bool,
 }
 
 impl NodeShape {
@@ -360,7 +371,9 @@ impl NodeShape {
         let has = |at: usize| self.condition_taints & (1 << at) != 0;
         let by_condition = CONDITIONS.iter().enumerate().filter(|(at, _)| has(*at));
         let by_condition = by_condition.map(|(_, (.., key))| json!({ "key": key, "effect": "NoSchedule" }));
-        let taints: Vec<Value> = tainted.into_iter().chain(evicting).chain(by_condition).collect();
+        let unready = self.unready_taint.then(|| json!({ "key": NOT_READY, "effect": "NoExecute" }));
+        let taints: Vec<Value> =
+            tainted.into_iter().chain(evicting).chain(unready).chain(by_condition).collect();
         if !taints.is_empty() {
             spec["taints"] = json!(taints);
         }

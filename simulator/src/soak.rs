@@ -125,7 +125,7 @@ impl Soak {
         for at in 0..NODES {
             nodes.push(self.create(node(wave, at))?);
         }
-        for object in surroundings(wave) {
+        for object in objects_of_wave(wave) {
             let key = self.create(object)?;
             self.objects.push(key);
         }
@@ -213,7 +213,7 @@ fn node(wave: u64, at: u64) -> Value {
     })
 }
 
-fn surroundings(wave: u64) -> Vec<Value> {
+fn objects_of_wave(wave: u64) -> Vec<Value> {
     let namespace = format!("space-{wave}");
     let mut objects = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace",

@@ -46,6 +46,7 @@ impl Simulation<'_> {
         let actor = &mut self.actors[at];
         let first = first_priority(actor);
         let assumed = actor.scheduler().counts().assumed;
+        note_nominations(actor);
         let step = actor.scheduler_mut().schedule_one(&mut NoProbe);
         actor.has_evicted_in_memory = actor.scheduler().counts().assumed < assumed;
         if self.trace.is_some() {
@@ -135,6 +136,18 @@ impl Simulation<'_> {
             });
         }
     }
+}
+
+/// Notes who is nominated where.
+fn note_nominations(actor: &mut Actor) {
+    let mut nominated = std::mem::take(&mut actor.nominated_before);
+    nominated.clear();
+    let world = actor.scheduler().world();
+    for (node, pods) in world.nominator().nodes() {
+        let node = number_of_id(world, node);
+        nominated.extend(pods.iter().map(|nominated| (nominated.pod, node)));
+    }
+    actor.nominated_before = nominated;
 }
 
 /// The highest priority among the pods that are ready.

@@ -44,10 +44,18 @@ pub enum Invariant {
     NothingOverstays,
     /// `tolerationSeconds` are honoured to the tick.
     TolerationSeconds,
+    /// Pods never become more than a resource quota allows, and its status says how many they are.
+    QuotaHolds,
+    /// No eviction leaves fewer healthy pods than the disruption budget says.
+    BudgetsOfEvictions,
+    /// No node runs more pods than it has room for, however many schedulers bind to it.
+    KubeletsHaveRoom,
+    /// At rest every owner has the pods that it asks for.
+    OwnersHaveTheirPods,
 }
 
 /// All of them, in the order of their numbers.
-const ALL: [(Invariant, &str, &str); 19] = [
+const ALL: [(Invariant, &str, &str); 23] = [
     (Invariant::NothingFitsAndWaits, "I1", "no pod that fits stays pending"),
     (Invariant::OneOwner, "I2", "one owner per pod"),
     (Invariant::NothingLeaks, "I3", "nothing in flight, assumed or reserved at rest"),
@@ -67,6 +75,10 @@ const ALL: [(Invariant, &str, &str); 19] = [
     (Invariant::EvictionsAreDue, "evicts", "no pod evicted without a reason"),
     (Invariant::NothingOverstays, "stays", "no pod on a node that does not suit it"),
     (Invariant::TolerationSeconds, "tick", "tolerationSeconds to the tick"),
+    (Invariant::QuotaHolds, "quota", "no quota exceeded"),
+    (Invariant::BudgetsOfEvictions, "evicted", "no budget broken by an eviction"),
+    (Invariant::KubeletsHaveRoom, "room", "no node runs more than it has"),
+    (Invariant::OwnersHaveTheirPods, "owners", "owners have their pods"),
 ];
 
 impl Invariant {

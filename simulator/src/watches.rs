@@ -8,7 +8,7 @@ use super::controllers::controller_at;
 use super::faults::{Counted, Stream};
 use super::item::Item;
 use super::run::Simulation;
-use super::shape::{NodeShape, condition_taints_of};
+use super::shape::{NodeShape, condition_taints_of, has_unready_taint};
 use super::trace::event_text;
 use super::truth::{node_number, stream_of};
 use schedlab_cluster::api::{EventKind, PodFlags, StoredPodRow, WatchEvent, WatchedObject};
@@ -57,7 +57,9 @@ impl Simulation<'_> {
         let before = before.and_then(|version| self.node_shapes.get(&version).copied());
         let Some(written) = self.node_shapes.get(&entry.resource_version).copied().or(before) else { return };
         let condition_taints = condition_taints_of(&entry.object);
-        self.node_shapes.insert(entry.resource_version, NodeShape { condition_taints, ..written });
+        let unready_taint = has_unready_taint(&entry.object);
+        let shape = NodeShape { condition_taints, unready_taint, ..written };
+        self.node_shapes.insert(entry.resource_version, shape);
     }
 
     pub(super) fn send(&mut self, number: u8, event: WatchEvent) {

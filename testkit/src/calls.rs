@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{
-    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, NominatedNodeNamePatch,
-    PodStatusPatch, StatusReason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, DISRUPTION_TARGET,
+    NominatedNodeNamePatch, PREEMPTION_BY_SCHEDULER, PodStatusPatch, StatusReason,
 };
-use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_volumes};
+use schedlab_cluster::runtime::{Bridge, bind_by_extender, write_claims, write_volumes};
 use schedlab_core::api_call::{ApiCall, ConditionChange, StatusPatch};
 use schedlab_core::binding::{CallFailure, CallId, OutgoingCall};
 use schedlab_core::framework::extend::Verb;
@@ -70,7 +70,7 @@ impl Calls {
     }
 
     /// The calls since this was asked last: `bind web n1`, `patch web nominate n1 Unschedulable`,
-    /// `delete web`, `volumes web`.
+    /// `disrupt web`, `delete web`, `volumes web`.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
@@ -115,7 +115,7 @@ impl Calls {
                 }
                 None => perform(api, bridge, scheduler, &sent.call.call),
             };
-            outcomes.push(Outcome { id: sent.call.id, pod: pod_of(&sent.call.call), result });
+            outcomes.push(Outcome { id: sent.call.id, pod: sent.call.call.pod(), result });
         }
         outcomes
     }
@@ -134,28 +134,25 @@ impl Calls {
         let released: Vec<Sent> = released;
         let outcome = |sent: Sent| Outcome {
             id: sent.call.id,
-            pod: pod_of(&sent.call.call),
+            pod: sent.call.call.pod(),
             result: perform(api, bridge, scheduler, &sent.call.call),
         };
         released.into_iter().map(outcome).collect()
     }
 }
 
-fn pod_of(call: &ApiCall) -> PodUid {
-    match call {
-        ApiCall::Bind { pod, .. } | ApiCall::DeletePod { pod } => *pod,
-        ApiCall::PatchStatus(patch) => patch.pod,
-        ApiCall::BindVolumes(writes) => writes.pod,
-    }
-}
-
 fn text_of(call: &ApiCall, scheduler: &Scheduler, names: &BTreeMap<PodUid, String>) -> String {
-    let pod = names.get(&pod_of(call)).map_or("?", String::as_str);
+    let pod = names.get(&call.pod()).map_or("?", String::as_str);
     let node = |node| scheduler.world().node_name(node);
     match call {
         ApiCall::Bind { node: to, .. } => format!("bind {pod} {}", node(*to)),
+        ApiCall::AddDisruptionTarget { .. } => format!("disrupt {pod}"),
         ApiCall::DeletePod { .. } => format!("delete {pod}"),
         ApiCall::BindVolumes(_) => format!("volumes {pod}"),
+        ApiCall::WriteClaims(_) => format!("claims {pod}"),
+        ApiCall::PatchPodGroupStatus(patch) => {
+            format!("group {} {}", patch.name, patch.condition.reason)
+        }
         ApiCall::PatchStatus(patch) => {
             let nomination = match patch.nomination {
                 points::NominatingInfo::Keep => String::new(),
@@ -189,8 +186,11 @@ fn perform(
                 None => api.bind_pod(binding),
             }
         }
+        ApiCall::AddDisruptionTarget { pod, message } => disrupt(api, *pod, message),
         ApiCall::DeletePod { pod } => api.delete_pod(*pod),
         ApiCall::BindVolumes(writes) => write_volumes(api, writes),
+        ApiCall::WriteClaims(writes) => write_claims(api, writes),
+        ApiCall::PatchPodGroupStatus(patch) => api.patch_pod_group_status(patch),
         ApiCall::PatchStatus(patch) => patch_status(api, bridge, scheduler, patch),
     };
     result.map_err(|error| match error.reason {
@@ -201,6 +201,18 @@ fn perform(
         }
         _ => CallFailure::Other,
     })
+}
+
+fn disrupt(api: &EmbeddedCluster, pod: PodUid, message: &str) -> Result<(), ApiError> {
+    let condition = ConditionPatch {
+        type_: DISRUPTION_TARGET,
+        status: ConditionStatus::True,
+        reason: PREEMPTION_BY_SCHEDULER,
+        message,
+    };
+    let (nomination, phase) = (NominatedNodeNamePatch::Keep, None);
+    let patch = PodStatusPatch { pod, condition: Some(condition.into()), nomination, phase };
+    api.patch_pod_status(patch).map(|_| ())
 }
 
 fn patch_status(

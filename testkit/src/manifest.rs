@@ -193,7 +193,7 @@ impl Manifest {
         limited.entry("/spec/containers/0/resources/requests", resource, json!(amount))
     }
 
-    /// Of a pod: a taint it bears.
+    /// Of a pod: a taint it tolerates.
     pub fn tolerates(self, key: &str) -> Manifest {
         self.push("/spec/tolerations", json!({ "key": key, "operator": "Exists" }))
     }

@@ -138,7 +138,7 @@ impl Setup {
 
     /// The scheduler, before it has seen anything.
     pub fn build(&self) -> Scheduler {
-        let mut registry = Registry::new_in_tree();
+        let mut registry = Registry::new_in_tree().with_gated(&self.settings.gates.plugins());
         for plugin in &self.extra {
             let made = Arc::clone(plugin);
             registry

@@ -37,6 +37,9 @@ pub const RULES: &[(&str, Rule)] = &[
     ("unused dependencies", rules::dependencies::check),
     ("dead modules", rules::modules::check),
     ("builders of tests", rules::builders::check),
+    ("differences from upstream", rules::differences::check),
+    ("upstream's functions", rules::upstream::check),
+    ("one statistic", rules::statistics::check),
 ];
 
 #[cfg(test)]

@@ -93,6 +93,61 @@ const PLANTED: &[Planted] = &[
         at: "core/Cargo.toml",
     },
     Planted {
+        rule: "paths in documents",
+        kept: &[("core/src/a.rs", "//! See docs/a.md."), ("docs/a.md", ""), ("scripts/check", "")],
+        broken: &[
+            ("cli/src/a.rs", "const HELP: &str = \"run scripts/gone, see docs/b.md\";"),
+            ("docs/b.md", ""),
+        ],
+        at: "cli/src/a.rs",
+    },
+    Planted {
+        rule: "unused dependencies",
+        kept: &[
+            ("Cargo.toml", "[workspace.dependencies]\nrayon = \"1\"\n"),
+            ("core/Cargo.toml", "[dependencies]\nrayon.workspace = true\n"),
+            ("core/src/lib.rs", "use rayon::join;"),
+        ],
+        broken: &[("Cargo.toml", "[workspace.dependencies]\nrayon = \"1\"\n"), ("core/Cargo.toml", "")],
+        at: "Cargo.toml",
+    },
+    Planted {
+        rule: "differences from upstream",
+        kept: &[
+            ("core/src/a.rs", "// Differs: we refuse it\n// (`it_is_refused`).\nfn a() {}"),
+            (
+                "core/src/tests.rs",
+                "#[test]\nfn it_is_refused() {}\n/// Differs: it ends.\n#[test]\nfn it_ends() {}",
+            ),
+        ],
+        broken: &[(
+            "core/src/a.rs",
+            "/// Differs: we refuse it (`nobody_tests_it`).\nfn nobody_tests_it() {}",
+        )],
+        at: "core/src/a.rs",
+    },
+    Planted {
+        rule: "upstream's functions",
+        kept: &[
+            ("docs/glossary.md", "| `pop` | queue.go `Pop` | `queue.rs` `Queue::pop`, then `taken` |"),
+            ("core/src/queue.rs", "impl Queue { fn pop() {} fn taken() {} }"),
+        ],
+        broken: &[
+            ("docs/glossary.md", "| `pop` | queue.go `Pop` | `queue.rs` `pop`, then `taken` |"),
+            ("core/src/queue.rs", "fn pop() {}"),
+        ],
+        at: "docs/glossary.md",
+    },
+    Planted {
+        rule: "one statistic",
+        kept: &[
+            ("stats/src/order.rs", "pub fn median(values: &[f64]) {}"),
+            ("core/src/a.rs", "fn median(mut self) {}"),
+        ],
+        broken: &[("benches/src/stats.rs", "pub fn median(values: &[f64]) -> f64 {}")],
+        at: "benches/src/stats.rs",
+    },
+    Planted {
         rule: "dead modules",
         kept: &[("core/src/lib.rs", "pub mod a;"), ("core/src/a.rs", "")],
         broken: &[("core/src/lib.rs", ""), ("core/src/a.rs", "")],
@@ -138,6 +193,25 @@ fn long_file_and_long_function_are_found() {
     let file = "const X: u32 = 1;\n".repeat(rules::sizes::FILE_LINES_MAX + 1);
     let tree = SourceTree::of(&[("core/src/a.rs", &file), ("core/src/b.rs", "fn short() {\n}\n")]);
     assert_eq!(rules::sizes::check(&tree).len(), 1);
+}
+
+#[test]
+fn missing_names_of_upstream_are_found() {
+    let names: Vec<String> = (0..100).map(|at| format!("moveToQ{at}\n")).collect();
+    let list = format!("# Functions.\n[queue.go]\nClose - no goroutines\n{}", names.concat());
+    let found = |named: usize| {
+        let ours: Vec<String> = (0..named).map(|at| format!("fn move_to_q{at}() {{}}\n")).collect();
+        let files = [(rules::upstream::LIST, list.as_str()), ("core/src/queue.rs", &ours.concat())];
+        rules::upstream::check(&SourceTree::of(&files))
+    };
+    let least = rules::upstream::FOUND_PERCENT_MIN;
+    assert_eq!(found(least), []);
+    let breaches = found(least - 1);
+    assert_eq!(breaches.len(), 1);
+    assert!(breaches[0].what.contains("moveToQ99"), "{breaches:?}");
+    assert!(!breaches[0].what.contains("Close"), "what has no counterpart is not asked for");
+    let cut = SourceTree::of(&[(rules::upstream::LIST, "moveToQ1\n")]);
+    assert_eq!(rules::upstream::check(&cut).len(), 1, "a list that was cut");
 }
 
 #[test]

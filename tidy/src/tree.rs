@@ -74,7 +74,7 @@ impl SourceTree {
                 self.paths.push(path.clone());
                 self.read_folder(&entry.path(), &format!("{path}/"))?;
             } else if kind.is_file() {
-                if [".rs", ".md", "Cargo.toml"].iter().any(|end| name.ends_with(end)) {
+                if [".rs", ".md", "Cargo.toml", "-functions.txt"].iter().any(|end| name.ends_with(end)) {
                     self.files
                         .push(SourceFile { path: path.clone(), text: fs::read_to_string(entry.path())? });
                 }

@@ -40,6 +40,12 @@ pub fn scheduler_gates(written: &BTreeMap<String, bool>) -> Result<FeatureGates,
     Ok(gates)
 }
 
+/// The plugins that these gates take out of every profile.
+#[must_use]
+pub(crate) fn switched_off_plugins(gates: &FeatureGates) -> &'static [&'static str] {
+    if gates.node_declared_features { &[] } else { &["NodeDeclaredFeatures"] }
+}
+
 /// The gates that are known upstream and change nothing here.
 #[must_use]
 pub fn without_effect(written: &BTreeMap<String, bool>) -> Vec<String> {
@@ -68,10 +74,17 @@ mod tests {
 
     #[test]
     fn feature_gates_reach_the_scheduler_or_are_listed() {
-        let gates = written(&[("SchedulerAsyncAPICalls", true), ("OpportunisticBatching", true)]);
+        let gates = written(&[("SchedulerAsyncAPICalls", true), ("NodeSwap", true)]);
         let scheduler = scheduler_gates(&gates).unwrap();
         assert_eq!(scheduler, FeatureGates { scheduler_async_api_calls: true, ..FeatureGates::default() });
-        assert_eq!(without_effect(&gates), ["OpportunisticBatching"]);
+        assert_eq!(without_effect(&gates), ["NodeSwap"]);
+    }
+
+    #[test]
+    fn node_declared_features_off_takes_its_plugin_out() {
+        let gates = scheduler_gates(&written(&[("NodeDeclaredFeatures", false)])).unwrap();
+        assert_eq!(switched_off_plugins(&gates), ["NodeDeclaredFeatures"]);
+        assert!(switched_off_plugins(&FeatureGates::default()).is_empty());
     }
 
     #[test]

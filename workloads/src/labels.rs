@@ -37,7 +37,8 @@ impl LabelFilter {
 impl FromStr for LabelFilter {
     type Err = LabelFilterError;
 
-    /// Differs: upstream reads a lone `+` or `-` as a label with no name, which nothing has; we refuse it.
+    /// Differs: upstream reads a lone `+` or `-` as a label with no name, which nothing has; we refuse it
+    /// (`a_sign_without_a_label_is_refused`).
     fn from_str(filter: &str) -> Result<Self, LabelFilterError> {
         let mut read = Self::default();
         for term in filter.split(',').filter(|term| !term.is_empty()) {

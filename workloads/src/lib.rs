@@ -15,7 +15,7 @@
 //! - [`explain`]: why a pod goes where it goes, as data.
 //! - [`scheduler_config`]: KubeSchedulerConfiguration files, read, checked, watched.
 //! - [`protocol`]: how often a workload runs until its number can be quoted.
-//! - [`results`]: what a run is remembered by.
+//! - [`results`]: what a run is remembered by; [`placements`]: where each of its pods went.
 //! - [`files`]: everything that is written, whole or not at all.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
@@ -34,6 +34,7 @@ pub mod measure;
 pub mod metrics;
 pub mod ops;
 pub mod params;
+pub mod placements;
 pub mod protocol;
 pub mod resolve;
 pub mod results;

@@ -76,7 +76,8 @@ impl<'a> ParamUse<'a> {
         Self { values, used: BTreeSet::new() }
     }
 
-    /// Differs: upstream cuts the fraction off a number; a count of 2.5 is refused here.
+    /// Differs: upstream cuts the fraction off a number; a count of 2.5 is refused here
+    /// (`numbers_must_be_there_and_be_whole`).
     pub(crate) fn integer(&mut self, param: &ParamRef) -> Result<i64, ParamError> {
         self.typed(param, "a whole number", Json::as_i64)
     }

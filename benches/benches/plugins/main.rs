@@ -15,13 +15,13 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use schedlab_benches::RunMode;
-use schedlab_benches::stats::median;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::status::Code;
 use schedlab_core::naive::NaivePod;
 use schedlab_core::naive::schedule::{FilterState, all_rejections, score_nodes};
 use schedlab_core::plugins::IN_TREE;
 use schedlab_core::snapshot::mask::NodeMask;
+use schedlab_stats::median;
 
 use situation::{Case, Situation};
 

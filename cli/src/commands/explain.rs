@@ -10,7 +10,7 @@ use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
-use schedlab_workloads::executor::{ConfigFile, Control, NoProgress, RunSettings};
+use schedlab_workloads::executor::{ConfigFile, Control, NoProfiler, NoProgress, RunSettings, TimeMode};
 use schedlab_workloads::explain::{
     ExplainSetup, ExplainedWorkload, NodeReport, NodeSortOrder, Report, Subject, View, from_workload,
     read_manifests, read_pod,
@@ -127,6 +127,7 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         nominated_node_name_miss: NominatedNodeNameMiss::FallThrough,
         known_gaps: KnownGaps::Mended,
         events: EventLevel::Off,
+        time: TimeMode::Wall,
     };
     let registry = lab_plugins::registry();
     let control = Control {
@@ -134,6 +135,8 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         progress: &NoProgress,
         registry: &registry,
         config_file: ConfigFile::Fixed,
+        profiler: &NoProfiler,
+        placements: None,
     };
     Ok(from_workload(ExplainedWorkload { workload, op: args.op, pod }, settings, control)?)
 }

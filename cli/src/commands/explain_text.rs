@@ -51,7 +51,7 @@ fn headline(report: &Report, out: &mut String) {
     if let Some(node) = &pod.bound_to {
         let _ = writeln!(out, "it is on {node}; explained as if it were on no node");
     }
-    if let Some(held) = &report.held_back {
+    if let Some(held) = &report.gated_by {
         let _ = writeln!(out, "\nheld back by {}: {}", held.plugin, held.message);
         let _ = writeln!(out, "below is what would happen without that");
     }

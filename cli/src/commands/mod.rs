@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod alerts;
+pub(crate) mod apiserver;
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod explain;
@@ -18,12 +19,15 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod run_history;
+mod run_placements;
 mod run_shards;
 mod run_text;
+mod run_virtual;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod simulate;
 pub(crate) mod site;
 mod study;
 mod study_text;
+pub(crate) mod suite_table;
 mod verdicts;

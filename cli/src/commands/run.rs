@@ -15,14 +15,18 @@ use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_lab::LabError;
+use schedlab_lab::profile::{SPAN_FREQUENCY, SpanProfiler};
 use schedlab_lab::run::RunPlan;
 use schedlab_lab::study::Studies;
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::controllers;
-use schedlab_workloads::executor::{ConfigFile, Control, Progress, RunSettings};
+use schedlab_workloads::executor::{
+    ConfigFile, Control, NoProfiler, Profiler, Progress, RunSettings, TimeMode,
+};
 use schedlab_workloads::files::{self, Durability};
 use schedlab_workloads::gates::{GatesError, scheduler_gates};
 use schedlab_workloads::lab_plugins;
+use schedlab_workloads::placements::PlacementLog;
 use schedlab_workloads::protocol::{Narrow, Protocol};
 use schedlab_workloads::resolve::{ResolvedWorkload, SchedulerConfigFile, Selected, runnable};
 use schedlab_workloads::results::{
@@ -33,11 +37,12 @@ use schedlab_workloads::scheduler_config::SchedulerConfig;
 
 use super::keep::{Kept, keep, write_or_keep};
 use super::run_history::Memory;
-use super::{run_shards, run_text, select, study, study_text};
+use super::run_placements::Placed;
+use super::{run_shards, run_text, run_virtual, select, study, study_text};
 use crate::announce::Announcer;
 use crate::args::{
     ApiArgs, CacheMode, CountingMode, EventMode, GapMode, NominatedNodeNameMissMode, NominatedNodeNameMode,
-    RunArgs,
+    RunArgs, TimeChoice,
 };
 use crate::metrics::Metrics;
 use crate::progress::{Bar, complain, say};
@@ -49,17 +54,26 @@ pub(super) const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    if args.time.time == TimeChoice::Virtual {
+        return run_virtual::run(args);
+    }
     if let Some(shard) = args.shards.shard()? {
+        if args.time.placements.is_some() {
+            bail!("--placements: the shards of a run write none; leave out --shard");
+        }
         return run_shards::run(args, shard);
     }
     let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
     if let Some(found) = study::of(&args.select)? {
+        if args.time.placements.is_some() {
+            bail!("--placements: a suite that is run in variants writes none; name a suite without variants");
+        }
         return run_studies(args, scheduler_config.as_ref(), &found);
     }
     let workloads = select::workloads(&args.select, Some(DEFAULT_LABELS))?;
     let gates = parse_gates(&args.feature_gates)?;
     check_gates(&gates)?;
-    let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
+    let out = out_of(args);
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
@@ -72,6 +86,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let announcer = announcer(args, &result.started_at);
     let watchers = Watchers { metrics: metrics.as_ref(), announcer: announcer.as_ref() };
     let (mut to_run, skipped, broken) = split(workloads);
+    let mut placed = Placed::open(args)?;
     if let Some((file, _)) = &scheduler_config {
         to_run.iter_mut().for_each(|workload| workload.scheduler_config = Some(file.clone()));
     }
@@ -82,7 +97,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     }
     let mut failure = None;
     for (at, workload) in to_run.iter().enumerate() {
-        let (runs, error) = repeat(args, workload, (at, to_run.len()), interrupt, watchers);
+        let log = placed.begin();
+        let (runs, error) = repeat(args, workload, (at, to_run.len()), interrupt, watchers, log.as_ref());
+        placed.end(workload, log.as_ref());
         let assembly = Assembly {
             workload,
             settings: settings(args),
@@ -108,6 +125,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         memory.remember(&mut result);
     }
     let written = write_out(out.as_deref(), &result);
+    placed.write()?;
     drop(announcer);
     let report = written.as_ref().ok().and_then(|kept| kept.written.as_deref());
     if args.json {
@@ -134,6 +152,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         complain(&format!("schedlab: {text}"));
     }
     Ok(verdict(args, &result))
+}
+
+/// Where a run's files go; nowhere with `--json` alone.
+fn out_of(args: &RunArgs) -> Option<PathBuf> {
+    args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)))
 }
 
 /// Writes a run's files where they should be, or elsewhere; the report's path.
@@ -188,7 +211,7 @@ fn run_studies(
     found: &Studies,
 ) -> Result<Exit> {
     let gates = parse_gates(&args.feature_gates)?;
-    let out = args.out.clone().or_else(|| (!args.json).then(|| PathBuf::from(DEFAULT_OUT)));
+    let out = out_of(args);
     if let Some(dir) = &out {
         make_writable(dir)?;
     }
@@ -267,6 +290,7 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             EventMode::Problems => EventLevel::Problems,
             EventMode::All => EventLevel::All,
         },
+        time: TimeMode::Wall,
     }
 }
 
@@ -445,6 +469,7 @@ pub(super) fn repeat(
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
     watchers: Watchers<'_>,
+    placements: Option<&PlacementLog>,
 ) -> (Vec<Run>, Option<anyhow::Error>) {
     let bar = Bar::new(&workload.full_name, at, count);
     let watched = watchers.metrics.map(|metrics| metrics.watch(&bar));
@@ -459,7 +484,10 @@ pub(super) fn repeat(
         Some(_) => ConfigFile::Watched,
         None => ConfigFile::Fixed,
     };
-    let control = Control { interrupt, progress, registry: &registry, config_file };
+    let spans = out_of(args).map(|dir| SpanProfiler::new(dir, SPAN_FREQUENCY));
+    let profiler: &dyn Profiler = spans.as_ref().map_or(&NoProfiler, |spans| spans);
+    let control =
+        Control { interrupt, progress, registry: &registry, config_file, profiler, placements: None };
     let protocol = match args.repeat {
         Some(count) => Protocol::Exactly(count),
         None => Protocol::UntilNarrow(Narrow { precision: args.precision, budget: args.budget }),
@@ -468,7 +496,11 @@ pub(super) fn repeat(
         Ok(plan) => plan,
         Err(error) => return (Vec::new(), Some(error)),
     };
-    let measured = protocol.measure(|| Ok(plan.run(workload, control)?));
+    let mut first = placements;
+    let measured = protocol.measure(|| {
+        let control = Control { placements: first.take(), ..control };
+        Ok(plan.run(workload, control)?)
+    });
     bar.clear();
     measured
 }
@@ -476,6 +508,9 @@ pub(super) fn repeat(
 /// How a workload runs as the flags say. `ab`, studies and `profile` run their workloads by it too, so
 /// a new flag works for them by itself.
 pub(super) fn plan(args: &RunArgs) -> Result<RunPlan> {
+    if args.time.time == TimeChoice::Virtual {
+        bail!("--time virtual is of `schedlab run` alone: what this command measures takes real time");
+    }
     Ok(RunPlan {
         settings: settings(args),
         feature_gates: parse_gates(&args.feature_gates)?,

@@ -56,7 +56,7 @@ impl Work {
                 let watchers = Watchers { metrics: None, announcer: None };
                 let workload = &workloads[at];
                 let place = (at, workloads.len());
-                let (runs, error) = run::repeat(args, workload, place, interrupt, watchers);
+                let (runs, error) = run::repeat(args, workload, place, interrupt, watchers, None);
                 error.map_or(Ok(()), Err)?;
                 let assembly = Assembly {
                     workload,

@@ -163,24 +163,26 @@ fn ignored_fields_and_kinds_are_reported_in_every_output() {
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers: [{{name: c, image: i}}]\n  {more}\n"
         )
     };
-    folder.file("claim.yaml", pod("resourceClaims: [{name: gpu, resourceClaimName: g}]"));
+    folder.file("group.yaml", pod("workloadRef: {name: w, podGroup: g}"));
     folder.file("other.yaml", pod("schedulerName: volcano"));
     folder.file(
-        "more/claim.yaml",
-        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: g}\n",
+        "more/group.yaml",
+        "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\n",
     );
     let ask = |file: &str, more: &[&str]| {
         let mut args = vec!["explain", "--cluster", "cluster.yaml", "more", "--pod-file", file];
         args.extend(more);
         schedlab_in(&folder, &args).ends_with(0)
     };
-    let answer = ask("claim.yaml", &["--html", "why.html"])
-        .says("warning: spec.resourceClaims has no say here: dynamic resource allocation is not built")
-        .says("warning: 1 ResourceClaim in the cluster had no say")
-        .says("unsure; without regard to spec.resourceClaims it would be big with");
+    let answer = ask("group.yaml", &["--html", "why.html"])
+        .says(
+            "warning: spec.workloadRef has no say here: pod groups are not built: the pod is looked at alone",
+        )
+        .says("warning: 1 PodGroup in the cluster had no say")
+        .says("unsure; without regard to spec.workloadRef it would be big with");
     assert!(!answer.stdout.contains("chosen:"), "{}", answer.stdout);
     assert!(folder.read("why.html").contains(": unsure</h1>"));
-    let answer = ask("claim.yaml", &["--output", "json"]);
+    let answer = ask("group.yaml", &["--output", "json"]);
     let report: serde_json::Value = serde_json::from_str(&answer.stdout).expect("one document");
     assert_eq!((&report["verdict"], &report["chosen"]), (&"unsure".into(), &serde_json::Value::Null));
     assert_eq!(report["chosen_if_ignored"]["node"], "big");

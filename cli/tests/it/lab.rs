@@ -202,7 +202,16 @@ fn a_profile_names_parts_and_can_be_recorded() {
     let text = crate::support::config(&format!("{}{}", crate::support::NODES, crate::support::PODS))
         .replace("nodes: 3, pods: 6", "nodes: 300, pods: 3000");
     let file = folder.file("performance-config.yaml", text);
-    schedlab_in(&folder, &["profile", "^Case/small$", "--config", &file, "--seconds", "1", "--out", "prof"])
+    // Samples are of processor time: beside compilers a second gives one or two.
+    let profiled = |seconds: &str| {
+        let args = ["profile", "^Case/small$", "--config", &file, "--seconds", seconds, "--out", "prof"];
+        let answer = schedlab_in(&folder, &args);
+        let samples = json(&folder.read("prof/profile.json"))["samples"].as_f64().expect("a number");
+        (answer, samples)
+    };
+    let mut tries = ["1", "4", "16"].into_iter().map(profiled);
+    let (answer, _) = tries.find(|(_, samples)| 20.0 <= *samples).expect("twenty samples in sixteen seconds");
+    answer
         .ends_with(0)
         .says("scheduling cycle")
         .says("allocations of")
@@ -361,9 +370,11 @@ fn progress_of_a_concurrent_run_is_streamed() {
     assert_eq!(sleeping["running"][0]["workload"], "Case/small");
     assert_eq!(sleeping["running"][0]["op_of"], 3);
     assert!(sleeping["history"].is_null(), "nothing is recorded yet");
-    let over = news.find(|news| !news["history"].is_null()).expect("the run is recorded");
-    assert!(0 < over["history"].as_u64().expect("bytes"));
-    assert_eq!(over["running"], json("[]"), "and announced no more");
+    let recorded = news.find(|news| !news["history"].is_null()).expect("the run is recorded");
+    assert!(0 < recorded["history"].as_u64().expect("bytes"));
+    // A run records before it ends: it may be announced once more.
+    let is_over = recorded["running"] == json("[]") || news.any(|news| news["running"] == json("[]"));
+    assert!(is_over, "and announced no more");
     server.kill().expect("it still serves");
     server.wait().expect("it ends");
     schedlab_in(&folder, &["serve", "--run", "'open"]).ends_with(2).complains("--run");

@@ -65,6 +65,7 @@ fn every_command_fails_when_standard_output_is_full() {
         call(&["run", "--config", &file, "--repeat", "1", "--out", "out"], 0),
         call(&["run", "--config", &file, "--repeat", "1", "--json", "--out", "out"], 0),
         call(&["list", "--config", &file], 0),
+        call(&["suite-table", "--config", &file], 0),
         call(&["explain", "--config", &file, "--output", "json"], 0),
         call(&["simulate", "--seeds", "0..2"], 0),
         call(&["simulate", "--seeds", "0..2", "--json"], 0),
@@ -81,6 +82,7 @@ fn every_command_fails_when_standard_output_is_full() {
         call(&gate, 0),
         call(&["profile", "--diff", "before.folded", "after.folded", "--out", "change"], 0),
         Call { args: serve.to_vec(), ends_with: None },
+        Call { args: vec!["apiserver", "--listen", "127.0.0.1:0"], ends_with: None },
         call(&["site"], 0),
     ];
     for command in commands(&folder) {

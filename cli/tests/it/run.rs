@@ -54,8 +54,12 @@ fn repeats_give_an_interval() {
     let throughput = |name: &str| workload["throughput"][name].as_f64().expect("a number");
     assert_eq!((rates.len(), throughput("samples")), (3, 3.0));
     assert_eq!(throughput("total"), rates[1], "the median");
-    // The interval of three runs is within their range, but for what processes differ by.
-    let unseen = throughput("total") * 0.2;
+    // The interval of three runs is within their range, but for what processes differ by; beside other
+    // processes, of which the run warns, that is more.
+    let warnings = workload["warnings"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_busy =
+        warnings.iter().any(|it| it.as_str().is_some_and(|it| it.starts_with("the machine was busy")));
+    let unseen = throughput("total") * if is_busy { 0.6 } else { 0.2 };
     assert!(rates[0] - unseen <= throughput("low") && throughput("low") < throughput("total"));
     assert!(throughput("total") < throughput("high") && throughput("high") <= rates[2] + unseen);
     assert!(runs[0]["latency_us"]["end_to_end"]["p99"].as_f64().expect("kept by run") > 0.0);
@@ -114,13 +118,18 @@ fn a_missed_threshold_fails_only_when_enforced() {
 #[test]
 fn an_unsupported_opcode_is_skipped_by_name_and_counted() {
     let folder = Folder::new();
-    let text =
-        config(&format!("{NODES}{PODS}  - opcode: startCollectingProfile\n    type: CPU\n    filePath: a\n"));
+    let text = config(&format!(
+        "{NODES}{PODS}  - opcode: createResourceClaims\n    count: 1\n    namespace: a\n    templatePath: claim.yaml\n"
+    ));
+    folder.file(
+        "claim.yaml",
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {generateName: claim-}\n",
+    );
     let file = folder.file("performance-config.yaml", text);
     schedlab_in(&folder, &["run", "--config", &file])
         .ends_with(0)
         .says("1 workload(s) skipped")
-        .says("1 (startCollectingProfile): this opcode is not implemented yet: Case/small");
+        .says("(createResourceClaims): dynamic resource allocation is not simulated here: Case/small");
 }
 
 /// Upstream's collector would say nothing; a pass would be a lie.
@@ -194,9 +203,9 @@ fn feature_gates_of_the_command_line_are_checked_and_listed() {
     let folder = Folder::new();
     let file = folder.file("performance-config.yaml", config(&format!("{NODES}{PODS}")));
     let run = |gates: &str| schedlab_in(&folder, &["run", "--config", &file, "--feature-gates", gates]);
-    run("SchedulerAsyncAPICalls=true,OpportunisticBatching=true")
+    run("SchedulerAsyncAPICalls=true,NodeSwap=true")
         .ends_with(0)
-        .says("Feature gates that change nothing here: OpportunisticBatching");
+        .says("Feature gates that change nothing here: NodeSwap");
     run("SchedulerAsyncApiCall=true").ends_with(2).complains(
         "--feature-gates: unknown feature gate `SchedulerAsyncApiCall` (did you mean `SchedulerAsyncAPICalls`?)",
     );

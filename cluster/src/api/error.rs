@@ -142,6 +142,12 @@ impl ApiError {
         Self { reason: StatusReason::Forbidden, message: format!("{resource} is forbidden: {why}") }
     }
 
+    /// The caller may try again later.
+    #[must_use]
+    pub fn too_many_requests(message: impl Into<String>) -> Self {
+        Self { reason: StatusReason::TooManyRequests, message: message.into() }
+    }
+
     /// The request makes no sense.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {

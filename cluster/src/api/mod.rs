@@ -13,12 +13,14 @@ mod error;
 mod object;
 mod pod;
 mod pod_event;
+mod pod_group;
 mod resource;
 mod watch;
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{NodeStatus, Pod};
+use schedlab_core::api_call::PodGroupStatusPatch;
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{LabelSelectorInput, PodMeta};
 
@@ -27,12 +29,13 @@ pub use error::{ApiError, StatusReason};
 pub use object::{GenericObject, ListQuery, Object, ObjectKey, ObjectList};
 pub(crate) use pod::TemplatePins;
 pub use pod::{
-    Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, NameId,
-    NamedBinding, NamespaceId, NodeNameId, NominatedNodeNamePatch, PodConditionEntry, PodFlags, PodName,
-    PodPhase, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate, PodTemplateRef, SpecId, StoredPodRow,
-    format_pod_uid, parse_pod_uid,
+    Binding, ConditionEdit, ConditionPatch, ConditionSetId, ConditionStatus, CreatedPods, DISRUPTION_TARGET,
+    NameId, NamedBinding, NamespaceId, NodeNameId, NominatedNodeNamePatch, PREEMPTION_BY_SCHEDULER,
+    PodConditionEntry, PodFlags, PodName, PodPhase, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplate,
+    PodTemplateRef, SpecId, StoredPodRow, format_pod_uid, parse_pod_uid,
 };
 pub use pod_event::{PodEventMessage, PodEventPost, PodEventRef};
+pub(crate) use pod_group::set_pod_group_condition;
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
 pub use watch::{EventKind, NodeEntry, RunningWatch, Watch, WatchEvent, WatchedObject};
 
@@ -97,6 +100,10 @@ pub trait Api: Send + Sync {
     /// DELETEs of pods, by id. Appends one result per pod, in order.
     fn delete_pods_batch(&self, pods: &[PodUid], results: &mut Vec<Result<(), ApiError>>);
 
+    /// POSTs on pods/eviction, by id. Appends one result per pod, in order. A pod that a disruption budget
+    /// protects is refused with [`TooManyRequests`](StatusReason::TooManyRequests).
+    fn evict_pods_batch(&self, pods: &[PodUid], results: &mut Vec<Result<(), ApiError>>);
+
     /// LIST of pods as rows, in the order of their creation.
     fn pods_in(&self, filter: PodFilter<'_>) -> Result<PodRowList, ApiError>;
 
@@ -142,6 +149,16 @@ pub trait Api: Send + Sync {
         Ok(rows.iter().filter(|row| row.node.is_some()).count() as u64)
     }
 
+    /// PATCH on podgroups/status: the condition is added, or replaces the one of its type.
+    fn patch_pod_group_status(&self, patch: &PodGroupStatusPatch) -> Result<(), ApiError> {
+        let key =
+            ObjectKey::namespaced("scheduling.k8s.io/v1beta1", "PodGroup", &patch.namespace, &patch.name);
+        let Object::Other(mut group) = self.get(&key)? else { return Ok(()) };
+        set_pod_group_condition(&mut group, &patch.condition, None);
+        group.metadata.resource_version = None;
+        self.update_status(Object::Other(group)).map(drop)
+    }
+
     /// Binds one pod by id.
     fn bind_pod(&self, binding: Binding) -> Result<(), ApiError> {
         let mut results = Vec::with_capacity(1);
@@ -163,19 +180,26 @@ pub trait Api: Send + Sync {
         results.pop().expect("a batch answers every deletion")
     }
 
+    /// Evicts one pod by id.
+    fn evict_pod(&self, pod: PodUid) -> Result<(), ApiError> {
+        let mut results = Vec::with_capacity(1);
+        self.evict_pods_batch(&[pod], &mut results);
+        results.pop().expect("a batch answers every eviction")
+    }
+
     /// What the engine is told about a pod beside its class.
     fn pod_meta(&self, row: &StoredPodRow) -> PodMeta {
         let spec = self.pod_spec(row.spec);
         PodMeta {
             name: self.pod_name(row.name),
             uid: format_pod_uid(row.uid),
+            pod_group: spec.pod_group.as_deref().map(str::to_owned),
             node_name: row.node.map(|node| self.node_name(node).to_string()),
             nominated_node_name: row.nominated.map(|node| self.node_name(node).to_string()),
             start_time_s: spec.start_time_s,
             creation_time_s: Some((row.created_ns / 1_000_000_000).cast_signed()),
             is_terminating: row.flags.contains(PodFlags::TERMINATING),
-            // Rows keep no conditions: whoever preempts knows its victims.
-            is_preempted: false,
+            is_preempted: row.flags.contains(PodFlags::PREEMPTED),
             is_finished: row.phase.is_finished(),
         }
     }

@@ -132,6 +132,9 @@ impl PodFlags {
     /// The pod asks something of its node while it runs (KEP-2358), or has done so before.
     pub const EXECUTION_TERMS: PodFlags = PodFlags(16);
 
+    /// Condition `DisruptionTarget` is true, with reason `PreemptionByScheduler`.
+    pub const PREEMPTED: PodFlags = PodFlags(32);
+
     /// All facts of `other` hold.
     #[must_use]
     pub fn contains(self, other: PodFlags) -> bool {
@@ -205,6 +208,8 @@ pub struct PodSpecEntry {
     pub object: Arc<Pod>,
     /// `status.startTime` in seconds since the epoch.
     pub start_time_s: Option<i64>,
+    /// `spec.schedulingGroup.podGroupName`.
+    pub pod_group: Option<Arc<str>>,
 }
 
 /// Pods in the making: one body, and how they are called.
@@ -337,6 +342,12 @@ pub struct ConditionPatch<'a> {
     /// `message`, may be empty.
     pub message: &'a str,
 }
+
+/// The type of the condition that says why a pod is asked to go.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
+/// Its reason where a scheduler makes room for another pod.
+pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 /// What a status patch does to a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -81,7 +81,7 @@ pub trait Watch: Send {
     fn wait(&mut self, timeout: Duration) -> bool;
 }
 
-/// A reader for whom most pods are no news: it gets all nodes, and of the pods on a node those that
+/// A reader that most pods do not concern: it gets all nodes, and of the pods on a node those that
 /// ask something of it while they run ([`PodFlags::EXECUTION_TERMS`](super::PodFlags::EXECUTION_TERMS)).
 /// What it does not get does not wake it either.
 pub trait RunningWatch: Watch {

@@ -34,7 +34,7 @@ pub trait Controller: Send {
 
     /// Hands over the calls to be made now, in order. Each is answered once, unless the controller is
     /// stopped before. Calls of one kind that follow each other travel in one batch.
-    fn take_calls(&mut self, into: &mut Vec<ControllerCall>);
+    fn take_calls(&mut self, context: ControllerContext<'_>, into: &mut Vec<ControllerCall>);
 
     /// How a call ended.
     fn on_answer(
@@ -189,6 +189,8 @@ pub enum ControllerRequest {
     BindPod(Binding),
     /// DELETE of a pod; its UID is the precondition.
     DeletePod(PodUid),
+    /// POST on pods/eviction; its UID is the precondition.
+    EvictPod(PodUid),
 }
 
 /// A condition that a controller sets.
@@ -222,7 +224,9 @@ impl ControllerRequest {
     #[must_use]
     pub fn pod(&self) -> Option<PodUid> {
         match self {
-            ControllerRequest::PatchPodStatus { pod, .. } | ControllerRequest::DeletePod(pod) => Some(*pod),
+            ControllerRequest::PatchPodStatus { pod, .. }
+            | ControllerRequest::DeletePod(pod)
+            | ControllerRequest::EvictPod(pod) => Some(*pod),
             ControllerRequest::BindPod(binding) => Some(binding.pod),
             _ => None,
         }
@@ -248,6 +252,7 @@ impl ControllerRequest {
             }
             ControllerRequest::BindPod(binding) => api.bind_pod(*binding).map(done),
             ControllerRequest::DeletePod(pod) => api.delete_pod(*pod).map(done),
+            ControllerRequest::EvictPod(pod) => api.evict_pod(*pod).map(done),
         }
     }
 
@@ -273,6 +278,7 @@ enum Batch {
     PodStatus,
     Binding,
     PodDeletion,
+    PodEviction,
     /// One by one.
     None,
 }
@@ -283,6 +289,7 @@ impl ControllerCall {
             ControllerRequest::PatchPodStatus { .. } => Batch::PodStatus,
             ControllerRequest::BindPod(_) => Batch::Binding,
             ControllerRequest::DeletePod(_) => Batch::PodDeletion,
+            ControllerRequest::EvictPod(_) => Batch::PodEviction,
             _ => Batch::None,
         }
     }
@@ -314,10 +321,13 @@ pub(crate) fn perform_all(
                 api.bind_batch(&bindings, &mut results);
                 answers.extend(results.into_iter().map(|it| it.map(done)));
             }
-            Batch::PodDeletion => {
+            batch @ (Batch::PodDeletion | Batch::PodEviction) => {
                 let pods: Vec<PodUid> = run.iter().filter_map(|call| call.request.pod()).collect();
                 let mut results = Vec::with_capacity(pods.len());
-                api.delete_pods_batch(&pods, &mut results);
+                match batch {
+                    Batch::PodEviction => api.evict_pods_batch(&pods, &mut results),
+                    _ => api.delete_pods_batch(&pods, &mut results),
+                }
                 answers.extend(results.into_iter().map(|it| it.map(done)));
             }
             Batch::None => answers.extend(run.iter().map(|call| call.request.perform(api))),

@@ -129,7 +129,7 @@ impl EnabledController {
     }
 }
 
-/// Whom an event concerns.
+/// The controllers that an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concerns {
     Nobody,

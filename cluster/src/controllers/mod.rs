@@ -15,12 +15,25 @@
 //! A controller is a folder here, named as upstream's in pkg/controller, and a line of [`IN_TREE`].
 //! docs/writing-a-controller.md is the recipe.
 
+mod config;
 mod controller;
+pub mod daemon;
 mod descriptor;
+pub mod disruption;
+pub mod job;
+pub mod kubelet;
 mod mutants;
 pub mod node_lifecycle;
+mod owned;
+mod owner;
+mod pod_template;
+pub mod replicaset;
 mod report;
+pub mod statefulset;
 pub mod taint_eviction;
+#[cfg(test)]
+mod testing;
+mod work;
 
 pub(crate) use controller::perform_all;
 pub use controller::{

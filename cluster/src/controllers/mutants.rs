@@ -18,18 +18,30 @@ pub enum ControllerMutant {
     TolerationIsProlonged,
     /// taint-eviction-controller: the end of a taint does not cancel the eviction that was planned.
     EvictionIsNotCancelled,
+    /// disruption-controller: a budget allows one eviction more than it should.
+    BudgetIsOneTooMany,
+    /// replicaset-controller: one pod more than asked for.
+    OneReplicaTooMany,
+    /// daemonset-controller: pods do not say which node they are for.
+    DaemonPodIsForAnyNode,
+    /// kubelet: pods run although their node has no room for them.
+    KubeletAdmitsAll,
 }
 
 #[cfg(feature = "mutants")]
 impl ControllerMutant {
     /// All of them.
-    pub const ALL: [ControllerMutant; 6] = [
+    pub const ALL: [ControllerMutant; 10] = [
         ControllerMutant::ConditionTaintStays,
         ControllerMutant::ConflictIsForgotten,
         ControllerMutant::FirstTermOnly,
         ControllerMutant::LateCheckIsSkipped,
         ControllerMutant::TolerationIsProlonged,
         ControllerMutant::EvictionIsNotCancelled,
+        ControllerMutant::BudgetIsOneTooMany,
+        ControllerMutant::OneReplicaTooMany,
+        ControllerMutant::DaemonPodIsForAnyNode,
+        ControllerMutant::KubeletAdmitsAll,
     ];
 
     /// Where upstream, or the KEP, has the rule that it breaks.
@@ -42,6 +54,10 @@ impl ControllerMutant {
             ControllerMutant::LateCheckIsSkipped => "handlePodUpdate",
             ControllerMutant::TolerationIsProlonged => "processPodOnNode",
             ControllerMutant::EvictionIsNotCancelled => "cancelWorkWithEvent",
+            ControllerMutant::BudgetIsOneTooMany => "updatePdbStatus",
+            ControllerMutant::OneReplicaTooMany => "manageReplicas",
+            ControllerMutant::DaemonPodIsForAnyNode => "ReplaceDaemonSetPodNodeNameNodeAffinity",
+            ControllerMutant::KubeletAdmitsAll => "generalFilter",
         }
     }
 }
@@ -88,6 +104,6 @@ mod tests {
         let mut all = ControllerMutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), ControllerMutant::EvictionIsNotCancelled as usize + 1);
+        assert_eq!(all.len(), ControllerMutant::KubeletAdmitsAll as usize + 1);
     }
 }

@@ -1,13 +1,15 @@
 //! Objects of all kinds but pods and nodes, as events for the scheduler's one door.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schedlab_core::input::WorkloadKind;
 use schedlab_core::scheduler::{NamedObject, ObjectEvent, ObjectInput, ObjectKind, ObjectRef};
 
+use super::pod_group::pod_group_input;
 use super::storage::typed;
 use super::{
-    disruption_budget_input, replica_set_input, replication_controller_input, service_input,
+    disruption_budget_input, dra_input, replica_set_input, replication_controller_input, service_input,
     stateful_set_input, storage_input,
 };
 use crate::api::{EventKind, GenericObject};
@@ -71,9 +73,11 @@ fn with_input(object: &GenericObject, named: NamedObject<'_>, then: impl FnOnce(
             Ok(Some(input)) => then(ObjectInput::Storage(&input)),
             Ok(None) | Err(_) => then(ObjectInput::Named(named)),
         },
-        ObjectKind::ResourceClaim | ObjectKind::ResourceSlice | ObjectKind::DeviceClass => {
-            then(ObjectInput::Named(named));
-        }
+        ObjectKind::PodGroup => then(ObjectInput::PodGroup(&Arc::new(pod_group_input(object)))),
+        ObjectKind::Dra(_) => match dra_input(object) {
+            Ok(Some(input)) => then(ObjectInput::Dra(&input)),
+            Ok(None) | Err(_) => then(ObjectInput::Named(named)),
+        },
         ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes are watched as rows"),
     }
 }

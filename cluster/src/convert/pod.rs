@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{
     Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements, Toleration,
 };
+use schedlab_core::input::dra::{GeneratedClaim, PodClaimSource, PodIdentityInput, PodResourceClaimInput};
 use schedlab_core::input::{
     ContainerInput, ContainerStatusInput, HostPortInput, NodeAffinityInput, OwnerInput, PodInput, PodMeta,
     PodResourceStatus, PreemptionPolicy, TolerationInput,
@@ -11,6 +12,7 @@ use schedlab_core::input::{
 use super::execution::execution_terms;
 use super::quantity::{Place, optional_list};
 use super::{ConvertError, affinity, text_or_empty, volume};
+use crate::api::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
 
 /// What scheduling reads from a pod, and what tells it from its replicas. The node of a bound pod
 /// is in the second part; [`PodInput::node_name`] stays empty.
@@ -63,6 +65,38 @@ fn input(pod: &Pod, spec: &PodSpec) -> Result<PodInput, ConvertError> {
         has_user_namespace: spec.host_users == Some(false),
         controller: controller(pod),
         is_terminating: pod.metadata.deletion_timestamp.is_some(),
+        resource_claims: resource_claims(pod, spec),
+        identity: identity(pod, spec),
+    })
+}
+
+/// Upstream: dynamic-resource-allocation/resourceclaim `Name`.
+fn resource_claims(pod: &Pod, spec: &PodSpec) -> Vec<PodResourceClaimInput> {
+    let statuses = pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref());
+    each(spec.resource_claims.as_deref(), |claim| {
+        let made = || statuses.unwrap_or_default().iter().find(|status| status.name == claim.name);
+        let source = match (&claim.resource_claim_name, &claim.resource_claim_template_name) {
+            (Some(name), _) => PodClaimSource::Named(name.clone()),
+            (None, Some(_)) => PodClaimSource::Template(match made() {
+                None => GeneratedClaim::Pending,
+                Some(status) => match &status.resource_claim_name {
+                    Some(name) => GeneratedClaim::Named(name.clone()),
+                    None => GeneratedClaim::NotNeeded,
+                },
+            }),
+            (None, None) => PodClaimSource::Unknown,
+        };
+        PodResourceClaimInput { name: claim.name.clone(), source }
+    })
+}
+
+/// Only pods that may own or use claims are told apart from others like them.
+fn identity(pod: &Pod, spec: &PodSpec) -> Option<PodIdentityInput> {
+    let has_claims = spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty());
+    let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
+    (has_claims || extended.is_some()).then(|| PodIdentityInput {
+        name: text_or_empty(pod.metadata.name.as_ref()),
+        uid: text_or_empty(pod.metadata.uid.as_ref()),
     })
 }
 
@@ -79,6 +113,7 @@ fn meta(pod: &Pod, spec: &PodSpec) -> PodMeta {
     PodMeta {
         name: text_or_empty(pod.metadata.name.as_ref()),
         uid: text_or_empty(pod.metadata.uid.as_ref()),
+        pod_group: spec.scheduling_group.as_ref().and_then(|group| filled(&group.pod_group_name)),
         node_name: filled(&spec.node_name),
         nominated_node_name: status.and_then(|status| filled(&status.nominated_node_name)),
         start_time_s: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0.as_second()),
@@ -93,8 +128,8 @@ fn meta(pod: &Pod, spec: &PodSpec) -> PodMeta {
 /// of the type.
 fn is_preempted(status: &PodStatus) -> bool {
     let mut conditions = status.conditions.iter().flatten();
-    conditions.find(|condition| condition.type_ == "DisruptionTarget").is_some_and(|condition| {
-        condition.status == "True" && condition.reason.as_deref() == Some("PreemptionByScheduler")
+    conditions.find(|condition| condition.type_ == DISRUPTION_TARGET).is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some(PREEMPTION_BY_SCHEDULER)
     })
 }
 

@@ -90,7 +90,10 @@ fn identity_is_converted_to_meta() {
             "name": "web", "uid": "u-1", "creationTimestamp": "1970-01-01T00:01:40Z",
             "deletionTimestamp": "1970-01-01T00:02:00Z"
         },
-        "spec": { "containers": [{ "name": "c" }], "nodeName": "n1" },
+        "spec": {
+            "containers": [{ "name": "c" }], "nodeName": "n1",
+            "schedulingGroup": { "podGroupName": "gang" }
+        },
         "status": {
             "nominatedNodeName": "n2", "startTime": "1970-01-01T00:01:41Z", "phase": "Failed",
             "conditions": [{ "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler" }]
@@ -99,6 +102,7 @@ fn identity_is_converted_to_meta() {
     let expected = PodMeta {
         name: "web".to_owned(),
         uid: "u-1".to_owned(),
+        pod_group: Some("gang".to_owned()),
         node_name: Some("n1".to_owned()),
         nominated_node_name: Some("n2".to_owned()),
         start_time_s: Some(101),

@@ -27,7 +27,8 @@ use k8s_openapi::api::core::v1::Node;
 
 pub use other::default_other;
 pub use pod::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
-pub use priority::{PriorityClass, SYSTEM_PRIORITY_CLASSES, resolve_priority};
+pub(crate) use pod_level::container_totals;
+pub use priority::{PriorityClass, SYSTEM_PRIORITY_CLASSES, resolve_pod_group_priority, resolve_priority};
 
 /// Defaults a node: what it can allocate is what it has, unless it says so.
 ///

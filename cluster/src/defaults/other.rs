@@ -27,6 +27,12 @@ pub fn default_other(object: &mut GenericObject) {
         ("scheduling.k8s.io", "PriorityClass") => {
             fill(&mut object.body, "preemptionPolicy", "PreemptLowerPriority");
         }
+        ("scheduling.k8s.io", "PodGroup") => {
+            let spec = section(&mut object.body, "spec");
+            if spec.get("disruptionMode").is_none_or(Value::is_null) {
+                spec.insert("disruptionMode".to_owned(), json!({ "single": {} }));
+            }
+        }
         _ => {}
     }
 }

@@ -57,6 +57,14 @@ fn to_api(quantity: Quantity) -> ApiQuantity {
     ApiQuantity(quantity.to_string())
 }
 
+/// What the containers need together, of what a list of each says.
+pub(crate) fn container_totals(
+    spec: &PodSpec,
+    list_of: fn(&Container) -> Option<&ApiList>,
+) -> BTreeMap<String, Quantity> {
+    aggregate(spec, list_of)
+}
+
 fn requests(container: &Container) -> Option<&ApiList> {
     container.resources.as_ref()?.requests.as_ref()
 }

@@ -3,6 +3,7 @@
 //! Upstream: plugin/pkg/admission/priority/admission.go.
 
 use k8s_openapi::api::core::v1::PodSpec;
+use serde_json::{Map, Value, json};
 
 /// A `PriorityClass`, as far as a pod takes over from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,30 @@ pub fn resolve_priority(spec: &mut PodSpec, classes: &[PriorityClass]) -> Result
         spec.preemption_policy = class
             .and_then(|class| class.preemption_policy)
             .or_else(|| Some("PreemptLowerPriority".to_owned()));
+    }
+    Ok(())
+}
+
+/// Fills in the priority and the class name of a pod group, as those of a pod. The error is the name of a
+/// class that does not exist.
+pub fn resolve_pod_group_priority(
+    spec: &mut Map<String, Value>,
+    classes: &[PriorityClass],
+) -> Result<(), String> {
+    let text = |key: &str| spec.get(key).and_then(Value::as_str).map(str::to_owned);
+    let priority = spec.get("priority").and_then(Value::as_i64).and_then(|it| i32::try_from(it).ok());
+    let mut pod = PodSpec {
+        priority_class_name: text("priorityClassName"),
+        priority,
+        preemption_policy: Some(String::new()),
+        ..PodSpec::default()
+    };
+    resolve_priority(&mut pod, classes)?;
+    if let Some(name) = pod.priority_class_name {
+        spec.insert("priorityClassName".to_owned(), json!(name));
+    }
+    if spec.get("priority").is_none_or(Value::is_null) {
+        spec.insert("priority".to_owned(), json!(pod.priority));
     }
     Ok(())
 }

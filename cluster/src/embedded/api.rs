@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{NodeStatus, Pod};
 use rustc_hash::FxHashMap;
+use schedlab_core::api_call::PodGroupStatusPatch;
 use schedlab_core::ids::PodUid;
 
 use super::EmbeddedCluster;
@@ -243,9 +244,22 @@ impl Api for EmbeddedCluster {
         result
     }
 
+    fn patch_pod_group_status(&self, patch: &PodGroupStatusPatch) -> Result<(), ApiError> {
+        let result = self.shared.write(|state, now_ns| state.patch_pod_group(patch, now_ns));
+        self.shared.calls.add(Verb::Patch, Target::Other("podgroups/status"), Tally::of(&result));
+        result
+    }
+
     fn delete_pods_batch(&self, pods: &[PodUid], results: &mut Vec<Result<(), ApiError>>) {
         self.write_each((Verb::Delete, Target::Pods), pods, results, |state, &pod, now_ns| {
             state.delete_pod(pod, now_ns)
+        });
+    }
+
+    fn evict_pods_batch(&self, pods: &[PodUid], results: &mut Vec<Result<(), ApiError>>) {
+        let target = Target::Other("pods/eviction");
+        self.write_each((Verb::Post, target), pods, results, |state, &pod, now_ns| {
+            state.evict_pod(pod, now_ns)
         });
     }
 

@@ -52,7 +52,6 @@ pub(super) fn strip_identity(metadata: &mut ObjectMeta) {
     metadata.deletion_timestamp = None;
     metadata.deletion_grace_period_seconds = None;
     metadata.generation = None;
-    metadata.managed_fields = None;
     metadata.self_link = None;
 }
 
@@ -101,7 +100,7 @@ pub(super) fn assemble(body: &Pod, row: &StoredPodRow, texts: RowTexts<'_>) -> P
 }
 
 /// Differs: all conditions of a pod show the time of the last transition among them; the row has
-/// room for one. Scheduling reads none.
+/// room for one. Scheduling reads none (`conditions_of_a_pod_share_one_transition_time`).
 fn condition(entry: &PodConditionEntry, transition_ns: u64) -> PodCondition {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     PodCondition {

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::api::{ConditionPatch, ConditionSetId, ConditionStatus, PodConditionEntry};
+use crate::api::{
+    ConditionPatch, ConditionSetId, ConditionStatus, DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER,
+    PodConditionEntry,
+};
 
 /// A step that setting a condition made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +121,16 @@ impl ConditionTable {
         self.last = None;
         self.to_scheduled = FxHashMap::default();
         self.last_scheduled = None;
+    }
+
+    /// Whether a list says that preemption asks its pod to go.
+    ///
+    /// Upstream: framework/preemption/util.go `PodTerminatingByPreemption`.
+    pub(super) fn is_preempted(&self, id: ConditionSetId) -> bool {
+        let target = self.get(id).iter().find(|entry| *entry.type_ == *DISRUPTION_TARGET);
+        target.is_some_and(|entry| {
+            entry.status == ConditionStatus::True && *entry.reason == *PREEMPTION_BY_SCHEDULER
+        })
     }
 
     /// What setting a condition makes of a list.

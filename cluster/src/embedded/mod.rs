@@ -14,14 +14,17 @@ mod api;
 mod body;
 mod calls;
 mod conditions;
+mod evictions;
 mod followers;
 mod log;
 mod meta;
 mod names;
 mod nodes;
 mod others;
+mod parts;
 mod pod_events;
 mod pods;
+mod quotas;
 mod reclaim;
 mod rows;
 mod specs;
@@ -34,6 +37,7 @@ use calls::Calls;
 use meta::{
     check_preconditions, check_uid, has_finalizers, is_to_be_removed, keep_system_metadata, storage_key,
 };
+pub use parts::PodParts;
 use schedlab_core::ids::PodUid;
 use state::State;
 
@@ -73,6 +77,7 @@ impl Shared {
         let mut state = self.lock();
         let (before, followed_before) = (state.log.last_version(), state.followers.taken_in());
         let result = write(&mut state, now_ns);
+        state.write_quotas();
         state.reclaim_if_due();
         let must_wake = 0 < state.waiter_count && before < state.log.last_version();
         let must_wake_followers =
@@ -136,6 +141,12 @@ impl EmbeddedCluster {
     /// has come and gone.
     pub fn reclaim(&self) {
         self.shared.lock().reclaim();
+    }
+
+    /// The time, as the cluster tells it.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        (self.shared.now_ns)()
     }
 
     /// The version of the last write.

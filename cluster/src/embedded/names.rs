@@ -10,7 +10,8 @@
 //! Differs: upstream draws five random characters. The counter is of the prefix, in all
 //! namespaces together, and jumps over names that were given explicitly, so that no generated
 //! name is ever taken. A prefix that ends in a digit gets a `-`: `a1` and 0 must not meet `a` and
-//! 10, and a name has one reading only.
+//! 10, and a name has one reading only
+//! (`a_prefix_that_ends_in_a_digit_gets_a_dash`, `counters_step_over_given_names`).
 
 use std::sync::Arc;
 

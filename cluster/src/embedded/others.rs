@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use schedlab_core::api_call::PodGroupStatusPatch;
 use serde_json::{Value, json};
 
 use super::body::time_of;
 use super::state::{NamespaceState, ObjectPath, ResourceKey, State};
 use crate::api::{
     ApiError, EventKind, GenericObject, ListQuery, NamespaceId, ObjectKey, ResourceInfo, WatchedObject,
-    resource_or_guess,
+    group_of, resource_or_guess, set_pod_group_condition,
 };
-use crate::defaults::{PriorityClass, default_other};
+use crate::defaults::{PriorityClass, default_other, resolve_pod_group_priority};
 use crate::selector;
 use crate::validate::{validate_other, validate_other_update};
 
@@ -26,7 +27,7 @@ impl Place {
         Self::of(resource, key.namespace.as_deref(), &key.name)
     }
 
-    fn of_object(object: &GenericObject) -> Self {
+    pub(super) fn of_object(object: &GenericObject) -> Self {
         let metadata = &object.metadata;
         let namespace = metadata.namespace.as_deref();
         let resource = resource_or_guess(&object.api_version, &object.kind, namespace);
@@ -110,11 +111,26 @@ impl State {
             object.body.remove("status");
         }
         default_other(&mut object);
+        self.admit_pod_group(&mut object)?;
         check_other(&object, None)?;
+        self.check_object_quota(&object, &place)?;
         object.metadata.uid = Some(self.take_uid());
         object.metadata.creation_timestamp = Some(time_of(now_ns));
         object.metadata.deletion_timestamp = None;
         Ok(self.put_other(object, &place, EventKind::Added))
+    }
+
+    /// Upstream: plugin/pkg/admission/priority/admission.go `admitPodGroup`.
+    fn admit_pod_group(&self, object: &mut GenericObject) -> Result<(), ApiError> {
+        if (group_of(&object.api_version), object.kind.as_str()) != ("scheduling.k8s.io", "PodGroup") {
+            return Ok(());
+        }
+        let Some(Value::Object(spec)) = object.body.get_mut("spec") else { return Ok(()) };
+        resolve_pod_group_priority(spec, &self.priority_classes()).map_err(|class| {
+            let why = format!("no PriorityClass with name {class} was found");
+            let name = object.metadata.name.as_deref().unwrap_or_default();
+            ApiError::forbidden("podgroups.scheduling.k8s.io", name, why)
+        })
     }
 
     fn name_for_other(&mut self, object: &GenericObject, place: &Place) -> Result<String, ApiError> {
@@ -142,6 +158,7 @@ impl State {
         let table = self.others.entry(place.table()).or_default();
         table.insert(place.path.clone(), Arc::clone(&stored));
         self.publish(kind, WatchedObject::Other(Arc::clone(&stored)));
+        self.note_quota(&stored, kind);
         self.bind_claim_of(&stored);
         object
     }
@@ -156,7 +173,8 @@ impl State {
     /// The PV controller's part: a volume that names its claim is bound to it from both sides.
     ///
     /// Upstream: test/integration/util/util.go `StartFakePVController`, which scheduler_perf runs.
-    /// Differs: the claim changes in the same step as the volume, without calls of a controller.
+    /// Differs: the claim changes in the same step as the volume, without calls of a controller
+    /// (`persistent_volume_with_claim_ref_binds_the_pvc`).
     fn bind_claim_of(&mut self, volume: &GenericObject) {
         if !volume.api_version.eq("v1") || volume.kind != "PersistentVolume" {
             return;
@@ -196,6 +214,23 @@ impl State {
         let mut new = (*old).clone();
         set_status(&mut new, object.body.get("status"));
         self.replace_other(new, &old, &place)
+    }
+
+    /// A patch of a pod group's status.
+    pub(super) fn patch_pod_group(
+        &mut self,
+        patch: &PodGroupStatusPatch,
+        now_ns: u64,
+    ) -> Result<(), ApiError> {
+        self.prepare_kind("PodGroup");
+        let key =
+            ObjectKey::namespaced("scheduling.k8s.io/v1beta1", "PodGroup", &patch.namespace, &patch.name);
+        let place = Place::of_key(&key);
+        let old = Arc::clone(self.get_other(&place)?);
+        let mut new = (*old).clone();
+        let now = time_of(now_ns).0.to_string();
+        set_pod_group_condition(&mut new, &patch.condition, Some(&now));
+        self.replace_other(new, &old, &place).map(drop)
     }
 
     fn replace_other(
@@ -244,6 +279,7 @@ impl State {
         object.resource_version = self.log.next_version();
         object.metadata.resource_version = Some(object.resource_version.to_string());
         self.publish(EventKind::Deleted, WatchedObject::Other(Arc::new(object.clone())));
+        self.note_quota(&object, EventKind::Deleted);
         object
     }
 
@@ -251,7 +287,7 @@ impl State {
     ///
     /// Differs: upstream's namespace controller does this with calls of its own while the
     /// namespace is terminating; here it is part of the namespace's deletion, and finalizers of
-    /// the contents do not hold the namespace back.
+    /// the contents do not hold the namespace back (`namespace_delete_deletes_its_objects`).
     fn empty_namespace(&mut self, namespace: &str, now_ns: u64) {
         if let Some(id) = self.namespaces.find(namespace) {
             let pods = self.rows.iter().filter(|row| row.namespace.0 == id);

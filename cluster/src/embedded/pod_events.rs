@@ -92,6 +92,19 @@ impl State {
         }
     }
 
+    /// The object of an event, whether somebody has looked at it or not.
+    pub(super) fn pod_event(&self, event: &PodEventRef) -> Option<GenericObject> {
+        let unread = &self.pod_events.unread;
+        let at = unread.partition_point(|row| row.event.number < event.number);
+        if let Some(row) = unread.get(at).filter(|row| row.event.number == event.number) {
+            return Some(self.pod_event_object(row));
+        }
+        let namespace = self.namespaces.text(event.namespace.0).to_string();
+        let name = PodEventRef::name(&self.names.text(event.pod_name), event.number);
+        let events = self.others.get(&("events.k8s.io".to_owned(), "events".to_owned()))?;
+        events.get(&(namespace, name)).map(|object| (**object).clone())
+    }
+
     fn pod_event_object(&self, row: &Row) -> GenericObject {
         let Row { event, note, uid, created_ns, .. } = row;
         let namespace = self.namespaces.text(event.namespace.0).as_ref();

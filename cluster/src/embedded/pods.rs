@@ -6,7 +6,8 @@
 //!                 └──────delete─────┴── with finalizers: terminating ──last finalizer gone──> removed
 //! ```
 //!
-//! Differs: there is no kubelet, so a deleted pod has no grace period.
+//! Differs: there is no kubelet, so a deleted pod has no grace period
+//! (`object_without_finalizers_is_deleted_at_once`).
 
 use std::sync::Arc;
 
@@ -14,12 +15,13 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use schedlab_core::ids::PodUid;
 
 use super::body::{self, RowTexts};
-use super::conditions::Step;
+use super::conditions::{ConditionTable, Step};
 use super::state::State;
 use super::storage_key;
 use crate::api::{
-    ApiError, Binding, ConditionEdit, CreatedPods, EventKind, NamedBinding, NominatedNodeNamePatch, PodFlags,
-    PodName, PodStatusPatch, PodTemplate, SpecId, StoredPodRow, TemplatePins, WatchedObject, format_pod_uid,
+    ApiError, Binding, ConditionEdit, ConditionSetId, CreatedPods, EventKind, NamedBinding,
+    NominatedNodeNamePatch, PodFlags, PodName, PodStatusPatch, PodTemplate, SpecId, StoredPodRow,
+    TemplatePins, WatchedObject, format_pod_uid,
 };
 use crate::convert::drop_execution_affinity;
 use crate::defaults::{admit_pod, admit_pod_update, default_pod, prepare_new_pod};
@@ -38,7 +40,7 @@ impl State {
         default_pod(&mut pod);
         admit_pod(&mut pod, &self.priority_classes())?;
         // Differs: upstream's API server drops the status of a new pod. Here a nomination stays, as if
-        // its writer had been faster than the scheduler's watch.
+        // its writer had been faster than the scheduler's watch (`nominated_node_name_of_a_new_pod_is_kept`).
         let nominated = pod.status.as_mut().and_then(|status| status.nominated_node_name.take());
         prepare_new_pod(&mut pod);
         let given = filled(&pod.metadata.name).or_else(|| filled(&pod.metadata.generate_name));
@@ -59,6 +61,7 @@ impl State {
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, name)?;
         let conditions = self.conditions.intern(columns.conditions);
+        let flags = with_preempted(flags, &self.conditions, conditions);
         let namespace = self.namespace_id(namespace);
         let nodes = node.into_iter().chain(nominated).map(|node| Arc::clone(self.node_name(node)));
         let own = [self.names.prefix_text(name), self.namespaces.text(namespace.0)].map(Arc::clone);
@@ -93,15 +96,16 @@ impl State {
     ) -> Result<CreatedPods, ApiError> {
         self.check_namespace(PODS, template.namespace)?;
         let first = self.rows.next_uid();
+        let (room, refusal) = self.room_for_pods(template, count);
         if template.name.number == PodName::NO_NUMBER {
-            self.create_named_pod(template, count, now_ns)?;
-            return Ok(CreatedPods { first, count });
+            self.create_named_pod(template, room, now_ns)?;
+        } else {
+            let first_number = self.names.take_numbers(template.name.prefix, room, first);
+            for number in first_number..first_number + room {
+                self.push_pod(template, PodName { number, ..template.name }, now_ns);
+            }
         }
-        let first_number = self.names.take_numbers(template.name.prefix, count, first);
-        for number in first_number..first_number + count {
-            self.push_pod(template, PodName { number, ..template.name }, now_ns);
-        }
-        Ok(CreatedPods { first, count })
+        refusal.map_or(Ok(CreatedPods { first, count }), Err)
     }
 
     /// The first pod gets the name; a second one would find it taken.
@@ -136,6 +140,7 @@ impl State {
             flags: template.flags,
         };
         self.rows.push(row);
+        self.quota_changes(None, Some(&row));
         if row.node.is_some() {
             *self.scheduled_count_mut(row.namespace) += 1;
         }
@@ -217,7 +222,7 @@ impl State {
 
     /// The pod that a call means is gone: its name is free, or another pod's.
     #[cold]
-    fn pod_is_gone(&self, pod: PodUid) -> ApiError {
+    pub(super) fn pod_is_gone(&self, pod: PodUid) -> ApiError {
         let Some(row) = self.rows.last_known(pod) else {
             return ApiError::not_found(PODS, &format_pod_uid(pod));
         };
@@ -281,6 +286,9 @@ impl State {
                 row.nominated = Some(node);
             }
         }
+        if row.conditions != before.conditions {
+            row.flags = with_preempted(row.flags, &self.conditions, row.conditions);
+        }
         row.phase = patch.phase.unwrap_or(row.phase);
         if *row == before {
             return Ok(before.resource_version);
@@ -288,6 +296,7 @@ impl State {
         self.pressure.release();
         row.resource_version = self.log.next_version();
         let row = *row;
+        self.quota_changes(Some(&before), Some(&row));
         self.publish(EventKind::Modified, WatchedObject::Pod(row));
         Ok(row.resource_version)
     }
@@ -324,6 +333,7 @@ impl State {
     fn remove_pod(&mut self, pod: PodUid) -> StoredPodRow {
         self.pressure.release();
         let mut row = self.rows.remove(pod).expect("the caller has found the pod");
+        self.quota_changes(Some(&row), None);
         self.names.remove(row.namespace, row.name);
         if row.node.is_some() {
             *self.scheduled_count_mut(row.namespace) -= 1;
@@ -350,7 +360,7 @@ impl State {
     }
 
     /// Differs: upstream lets an update change few fields of a spec. Here only the node and new
-    /// scheduling gates are refused.
+    /// scheduling gates are refused (`pod_update_cannot_change_node_name_nor_add_scheduling_gates`).
     pub(super) fn update_pod(&mut self, mut pod: Pod) -> Result<Pod, ApiError> {
         let row = self.pod_to_replace(&pod)?;
         let old = self.specs.get(row.spec).object.clone();
@@ -368,7 +378,9 @@ impl State {
         pod.status.clone_from(&old.status);
         let flags = body::flags_of(&pod);
         let spec = self.intern_body(pod, row.name)?;
-        let kept = row.flags.and(PodFlags::TERMINATING.with(PodFlags::EXECUTION_TERMS));
+        self.check_quotas_of_change(&row, spec)?;
+        let not_of_the_body = PodFlags::TERMINATING.with(PodFlags::PREEMPTED);
+        let kept = row.flags.and(not_of_the_body.with(PodFlags::EXECUTION_TERMS));
         Ok(self.replace_pod(row, StoredPodRow { spec, flags: flags.with(kept), ..row }))
     }
 
@@ -408,6 +420,7 @@ impl State {
             phase: columns.phase,
             nominated,
             conditions,
+            flags: with_preempted(row.flags, &self.conditions, conditions),
             transition_ns: if conditions == row.conditions { row.transition_ns } else { now_ns },
             ..row
         };
@@ -424,14 +437,24 @@ impl State {
         let pod = self.rows.get_mut(new.uid).expect("the caller has found the pod");
         if is_terminating && !new.flags.contains(PodFlags::FINALIZERS) {
             *pod = new;
+            self.quota_changes(Some(&old), Some(&new));
             let last = self.assemble_pod(&new);
             self.remove_pod(new.uid);
             return last;
         }
         new.resource_version = self.log.next_version();
         *pod = new;
+        self.quota_changes(Some(&old), Some(&new));
         self.publish(EventKind::Modified, WatchedObject::Pod(new));
         self.assemble_pod(&new)
+    }
+}
+
+/// The flags of a pod that has these conditions.
+fn with_preempted(flags: PodFlags, table: &ConditionTable, conditions: ConditionSetId) -> PodFlags {
+    match table.is_preempted(conditions) {
+        true => flags.with(PodFlags::PREEMPTED),
+        false => flags.without(PodFlags::PREEMPTED),
     }
 }
 

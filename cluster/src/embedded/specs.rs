@@ -69,6 +69,7 @@ impl SpecTable {
             input: Arc::new(input),
             object: Arc::new(body),
             start_time_s: meta.start_time_s,
+            pod_group: meta.pod_group.map(Arc::from),
         });
         self.entries.insert(id.0, Known { entry, hash, text_bytes: text.len(), is_touched: true });
         Ok(id)

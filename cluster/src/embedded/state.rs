@@ -12,6 +12,7 @@ use super::followers::Followers;
 use super::log::EventLog;
 use super::names::PodNames;
 use super::pod_events::PodEvents;
+use super::quotas::Quotas;
 use super::rows::PodRows;
 use super::specs::SpecTable;
 use crate::api::{EventKind, GenericObject, NamespaceId, NodeEntry, NodeNameId, WatchEvent, WatchedObject};
@@ -53,6 +54,7 @@ pub(super) struct State {
     pub(super) nodes: BTreeMap<String, Arc<NodeEntry>>,
     pub(super) others: BTreeMap<ResourceKey, BTreeMap<ObjectPath, Arc<GenericObject>>>,
     pub(super) pod_events: PodEvents,
+    pub(super) quotas: Quotas,
     /// `metadata.deletionTimestamp` of the few pods that wait for their finalizers.
     pub(super) pod_deletion_ns: FxHashMap<PodUid, u64>,
     /// The next number behind a `generateName`, by resource and prefix.
@@ -89,6 +91,7 @@ impl State {
             nodes: BTreeMap::new(),
             others: BTreeMap::new(),
             pod_events: PodEvents::default(),
+            quotas: Quotas::default(),
             pod_deletion_ns: FxHashMap::default(),
             generated: BTreeMap::new(),
             next_uid: 1,

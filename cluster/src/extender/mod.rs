@@ -12,9 +12,9 @@
 //! Upstream: extender.go `HTTPExtender`.
 //! Differs: a node in the answer that was not asked about is an error also when the extender
 //! answers with whole nodes; upstream checks it only for names, and would bind to a node that does
-//! not exist.
+//! not exist (`unknown_node_object_of_extender_is_refused`).
 //! Differs: no proxy is taken from the environment, and there is no TLS: `https` is refused when
-//! the extender is built.
+//! the extender is built (`redirect_to_https_is_refused_with_a_message`).
 
 mod http;
 mod objects;

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
-use schedlab_core::api_call::{ConditionChange, ConditionReason, StatusPatch, VolumeWrites};
+use schedlab_core::api_call::{
+    ClaimWrites, ConditionChange, ConditionReason, PodGroupStatusPatch, StatusPatch, VolumeWrites,
+};
 use schedlab_core::binding::{CallFailure, CallId};
 use schedlab_core::framework::extend::Extenders;
 use schedlab_core::ids::PodUid;
@@ -16,11 +18,12 @@ use schedlab_core::scheduler::PodEventReason;
 use super::bind::bind_by_extender;
 use super::events::Outbox;
 use super::record::{BindRecorder, Bound, CallEnd, CallKind};
-use super::volumes;
 use super::wall::Shared;
+use super::{claims, volumes};
 use crate::api::{
-    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, NominatedNodeNamePatch,
-    PodEventMessage, PodEventPost, PodStatusPatch, StatusReason,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, DISRUPTION_TARGET,
+    NominatedNodeNamePatch, PREEMPTION_BY_SCHEDULER, PodEventMessage, PodEventPost, PodStatusPatch,
+    StatusReason,
 };
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
@@ -54,8 +57,12 @@ pub(super) struct PatchCall {
 pub(super) struct Batch {
     pub(super) binds: Vec<BindCall>,
     pub(super) patches: Vec<PatchCall>,
+    /// Victims, and what is said of them before they are deleted.
+    pub(super) disruptions: Vec<(CallId, PodUid, Arc<str>)>,
     pub(super) deletes: Vec<(CallId, PodUid)>,
     pub(super) volumes: Vec<(CallId, VolumeWrites)>,
+    pub(super) claims: Vec<(CallId, ClaimWrites)>,
+    pub(super) pod_groups: Vec<(CallId, PodGroupStatusPatch)>,
     /// When each binding was sent, over a slow link; otherwise they all were just now.
     pub(super) bind_sent_ns: Vec<u64>,
 }
@@ -64,20 +71,28 @@ pub(super) struct Batch {
 enum Call {
     Bind(BindCall, u64),
     Patch(PatchCall),
+    AddDisruptionTarget(CallId, PodUid, Arc<str>),
     Delete(CallId, PodUid),
     Volumes(CallId, VolumeWrites),
+    Claims(CallId, ClaimWrites),
+    PodGroup(CallId, PodGroupStatusPatch),
 }
 
 impl Batch {
     pub(super) fn len(&self) -> usize {
-        self.binds.len() + self.patches.len() + self.deletes.len() + self.volumes.len()
+        let of_victims = self.disruptions.len() + self.deletes.len();
+        let of_objects = self.volumes.len() + self.claims.len() + self.pod_groups.len();
+        self.binds.len() + self.patches.len() + of_victims + of_objects
     }
 
     fn clear(&mut self) {
         self.binds.clear();
         self.patches.clear();
+        self.disruptions.clear();
         self.deletes.clear();
         self.volumes.clear();
+        self.claims.clear();
+        self.pod_groups.clear();
         self.bind_sent_ns.clear();
     }
 
@@ -90,9 +105,17 @@ impl Batch {
             let trips = writes.bindings.len() + writes.provisions.len();
             (Call::Volumes(id, writes), u32::try_from(trips).unwrap_or(u32::MAX))
         });
+        let claims = self.claims.into_iter().map(|(id, writes)| {
+            let trips = claims::trips(&writes);
+            (Call::Claims(id, writes), trips)
+        });
         let binds = self.binds.into_iter().map(move |call| (Call::Bind(call, now_ns), 1));
         let deletes = self.deletes.into_iter().map(|(id, pod)| (Call::Delete(id, pod), 1));
-        patches.chain(volumes).chain(binds).chain(deletes)
+        let disruptions = self.disruptions.into_iter();
+        let disruptions =
+            disruptions.map(|(id, pod, message)| (Call::AddDisruptionTarget(id, pod, message), 1));
+        let groups = self.pod_groups.into_iter().map(|(id, patch)| (Call::PodGroup(id, patch), 1));
+        patches.chain(volumes).chain(claims).chain(binds).chain(disruptions).chain(deletes).chain(groups)
     }
 
     fn push(&mut self, call: Call) {
@@ -102,8 +125,11 @@ impl Batch {
                 self.bind_sent_ns.push(sent_ns);
             }
             Call::Patch(call) => self.patches.push(call),
+            Call::AddDisruptionTarget(id, pod, message) => self.disruptions.push((id, pod, message)),
             Call::Delete(id, pod) => self.deletes.push((id, pod)),
             Call::Volumes(id, writes) => self.volumes.push((id, writes)),
+            Call::Claims(id, writes) => self.claims.push((id, writes)),
+            Call::PodGroup(id, patch) => self.pod_groups.push((id, patch)),
         }
     }
 }
@@ -207,8 +233,15 @@ impl<B: BindRecorder> Binder<B> {
         for (id, writes) in &batch.volumes {
             answers.push(answer(*id, writes.pod, &volumes::write(self.api.as_ref(), writes)));
         }
+        for (id, writes) in &batch.claims {
+            answers.push(answer(*id, writes.pod, &claims::write(self.api.as_ref(), writes)));
+        }
         self.bind(batch, &mut answers);
+        self.add_disruption_targets(&batch.disruptions, &mut answers);
         self.delete(&batch.deletes, &mut answers);
+        for (id, patch) in &batch.pod_groups {
+            answers.push(answer(*id, patch.group, &self.api.patch_pod_group_status(patch)));
+        }
         answers
     }
 
@@ -306,6 +339,26 @@ impl<B: BindRecorder> Binder<B> {
         }));
     }
 
+    fn add_disruption_targets(
+        &mut self,
+        disruptions: &[(CallId, PodUid, Arc<str>)],
+        answers: &mut Vec<Answer>,
+    ) {
+        if disruptions.is_empty() {
+            return;
+        }
+        let wanted: Vec<PodStatusPatch<'_>> =
+            disruptions.iter().map(|(_, pod, message)| disruption(*pod, message)).collect();
+        let results = &mut self.scratch.patched;
+        results.clear();
+        self.api.patch_pod_status_batch(&wanted, results);
+        let calls = disruptions.iter().zip(results.iter());
+        answers.extend(calls.map(|(&(id, pod, _), result)| {
+            let result = result.as_ref().copied().map_err(deletion_failure);
+            Answer { id, pod, result }
+        }));
+    }
+
     fn delete(&mut self, deletes: &[(CallId, PodUid)], answers: &mut Vec<Answer>) {
         if deletes.is_empty() {
             return;
@@ -349,11 +402,24 @@ pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {
     }
 }
 
+/// What is written of a victim before it is deleted.
+/// Upstream: framework/preemption/executor.go `PreemptPod`.
+pub(super) fn disruption(pod: PodUid, message: &str) -> PodStatusPatch<'_> {
+    let condition = ConditionPatch {
+        type_: DISRUPTION_TARGET,
+        status: ConditionStatus::True,
+        reason: PREEMPTION_BY_SCHEDULER,
+        message,
+    };
+    let (nomination, phase) = (NominatedNodeNamePatch::Keep, None);
+    PodStatusPatch { pod, condition: Some(condition.into()), nomination, phase }
+}
+
 fn answer(id: CallId, pod: PodUid, result: &Result<(), ApiError>) -> Answer {
     Answer { id, pod, result: result.as_ref().map(|()| 0).map_err(failure) }
 }
 
-/// What the scheduler is told of a victim that could not be deleted. A pod is deleted by its uid: to the API
+/// What the scheduler is told of a victim that could not be asked to go. A pod is deleted by its uid: to the API
 /// it is a conflict that another one has its name now, and the victim is gone all the same.
 pub(super) fn deletion_failure(error: &ApiError) -> CallFailure {
     match failure(error) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use schedlab_core::ids::{ClassId, NodeId};
+use schedlab_core::ids::{ClassId, NodeId, PodGroupId};
 use schedlab_core::input::PodInput;
 use schedlab_core::scheduler::{ObjectEvent, PodUpdate, Scheduler};
 
@@ -15,15 +15,18 @@ use crate::convert::with_object_event;
 /// scheduling does not read have one class, so the scheduler's ids alone set no limit.
 const KNOWN_MAX: usize = 1 << 16;
 
+/// What pods of a body share.
+type Body = (ClassId, Option<PodGroupId>);
+
 /// Feeds watch events to a scheduler.
 #[derive(Debug, Default)]
 pub struct Bridge {
     /// Of the scheduler whose ids are known.
     epoch: u64,
     /// By body, and whether the pod was told to leave.
-    classes: FxHashMap<(SpecId, bool), ClassId>,
+    classes: FxHashMap<(SpecId, bool), Body>,
     /// Pods of a template come one after the other.
-    last_class: Option<((SpecId, bool), ClassId)>,
+    last_class: Option<((SpecId, bool), Body)>,
     /// By place in the API's table of names, as far as that is short.
     nodes: Vec<Option<NodeId>>,
     /// The others, after a long time of nodes that came and went.
@@ -44,12 +47,14 @@ impl Bridge {
                 scheduler.on_event(ObjectEvent::pod_deleted(row.uid), now_ns)
             }
             (WatchedObject::Pod(row), _) => {
-                let Some(class) = self.class(row, api, scheduler) else { return };
+                let Some((class, group)) = self.body(row, api, scheduler) else { return };
                 let update = PodUpdate {
                     uid: row.uid,
                     class,
                     node: row.node.map(|name| self.node(name, api, scheduler)),
                     created_ns: row.created_ns,
+                    group,
+                    is_preempted: row.flags.contains(PodFlags::PREEMPTED),
                     ..PodUpdate::default()
                 };
                 scheduler.on_event(ObjectEvent::pod(update), now_ns);
@@ -82,17 +87,17 @@ impl Bridge {
         }
     }
 
-    /// The class of a pod; `None` when the pod went so long ago that its body is forgotten.
-    fn class(&mut self, row: &StoredPodRow, api: &dyn Api, scheduler: &mut Scheduler) -> Option<ClassId> {
+    /// The class and the group of a pod; `None` when the pod went so long ago that its body is forgotten.
+    fn body(&mut self, row: &StoredPodRow, api: &dyn Api, scheduler: &mut Scheduler) -> Option<Body> {
         self.keep_up(scheduler);
         let key = (row.spec, row.flags.contains(PodFlags::TERMINATING));
-        if let Some((known, class)) = self.last_class
+        if let Some((known, body)) = self.last_class
             && known == key
         {
-            return Some(class);
+            return Some(body);
         }
-        let class = match self.classes.get(&key) {
-            Some(&class) => class,
+        let body = match self.classes.get(&key) {
+            Some(&body) => body,
             None => {
                 let entry = api.pod_spec(row.spec);
                 entry.object.spec.as_ref()?;
@@ -102,12 +107,14 @@ impl Bridge {
                 } else {
                     scheduler.compile(&entry.input)
                 };
-                self.classes.insert(key, class);
-                class
+                let named = entry.pod_group.as_ref();
+                let group = named.and_then(|name| scheduler.pod_group_id(&entry.input.namespace, name));
+                self.classes.insert(key, (class, group));
+                (class, group)
             }
         };
-        self.last_class = Some((key, class));
-        Some(class)
+        self.last_class = Some((key, body));
+        Some(body)
     }
 
     fn node(&mut self, name: NodeNameId, api: &dyn Api, scheduler: &mut Scheduler) -> NodeId {

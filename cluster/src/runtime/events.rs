@@ -11,7 +11,8 @@
 //! Upstream: client-go tools/events/event_broadcaster.go. Equal events of a pod are one object: the
 //! first is posted, the second makes it a series, later ones are only counted.
 //! Differs: upstream patches the series, this API replaces the object; a series never ends, because
-//! no run lasts the six minutes after which upstream's does.
+//! no run lasts the six minutes after which upstream's does
+//! (`equal_events_are_one_object_that_becomes_a_series`).
 
 use std::num::NonZeroU64;
 use std::sync::Arc;

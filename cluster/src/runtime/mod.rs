@@ -14,15 +14,18 @@
 //! decided on what was assumed. Over a slow link ([`crate::link`]) the binder thread holds calls
 //! until their latency is over, and where calls are not queued the scheduler thread waits for the
 //! answers that kube-scheduler's loop waits for.
-//! [`virtual_time`] drives the same scheduler without threads or clocks.
+//! [`virtual_time`] drives the same scheduler without threads or clocks, and [`VirtualRuntime`] runs it so
+//! for whoever has ops to run beside it.
 //! Controllers have runners of their own beside it, on threads ([`WallController`]) and in virtual time.
 
 mod bind;
 mod binder;
 mod bridge;
 mod calls;
+mod claims;
 mod events;
 pub mod record;
+mod virtual_runtime;
 pub mod virtual_time;
 mod volumes;
 mod wall;
@@ -31,6 +34,8 @@ mod wall_controller;
 pub use bind::bind_by_extender;
 pub use bridge::Bridge;
 pub use calls::CallsView;
+pub use claims::{allocation_json, write as write_claims};
+pub use virtual_runtime::{VirtualBound, VirtualRuntime, VirtualSettings, VirtualStep};
 pub use volumes::write as write_volumes;
 pub use wall::{Changer, RuntimeError, RuntimeStatus, WallRuntime, WallSettings};
 pub use wall_controller::WallController;

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use schedlab_core::api_call::{ApiCall, ConditionChange, VolumeWrites};
+use schedlab_core::api_call::{ApiCall, ClaimWrites, ConditionChange, PodGroupStatusPatch, VolumeWrites};
 use schedlab_core::binding::{CallFailure, CallId, DispatchMode, OutgoingCall};
 use schedlab_core::framework::points;
 use schedlab_core::ids::PodUid;
@@ -24,7 +24,7 @@ use schedlab_core::scheduler::Scheduler;
 
 use super::binder;
 use super::bridge::Bridge;
-use super::volumes;
+use super::{claims, volumes};
 use crate::api::{Api, ApiError, Binding, NominatedNodeNamePatch, PodStatusPatch, WatchEvent};
 use crate::controllers::{
     Concerns, Controller, ControllerAnswer, ControllerCall, ControllerConfigError, ControllerContext,
@@ -136,10 +136,19 @@ pub enum Effect {
         /// What becomes of the nomination.
         nomination: NominatedNodeNamePatch,
     },
+    /// Says of the pod that preemption asks it to go.
+    AddDisruptionTarget {
+        /// The condition's message.
+        message: Arc<str>,
+    },
     /// Deletes the pod.
     Delete,
     /// Writes what the pod's volumes need.
     Volumes(Box<VolumeWrites>),
+    /// Writes what the pod's claims need.
+    Claims(Box<ClaimWrites>),
+    /// Changes the status of a pod group.
+    PodGroup(Box<PodGroupStatusPatch>),
 }
 
 /// A call that is to be performed when it has reached the API.
@@ -164,11 +173,17 @@ impl ReadyCall {
                 nomination: *nomination,
                 phase: None,
             }),
+            Effect::AddDisruptionTarget { message } => {
+                let result = api.patch_pod_status(binder::disruption(self.pod, message));
+                return result.map_err(|error| binder::deletion_failure(&error));
+            }
             Effect::Delete => {
                 let result = api.delete_pod(self.pod).map(|()| 0);
                 return result.map_err(|error| binder::deletion_failure(&error));
             }
             Effect::Volumes(writes) => volumes::write(api, writes).map(|()| 0),
+            Effect::Claims(writes) => claims::write(api, writes).map(|()| 0),
+            Effect::PodGroup(patch) => api.patch_pod_group_status(patch).map(|()| 0),
         };
         result.map_err(|error| binder::failure(&error))
     }
@@ -226,8 +241,13 @@ impl VirtualScheduler {
                     };
                     (patch.pod, Effect::Patch { condition: patch.condition, nomination })
                 }
+                ApiCall::AddDisruptionTarget { pod, message } => {
+                    (pod, Effect::AddDisruptionTarget { message })
+                }
                 ApiCall::DeletePod { pod } => (pod, Effect::Delete),
                 ApiCall::BindVolumes(writes) => (writes.pod, Effect::Volumes(writes)),
+                ApiCall::WriteClaims(writes) => (writes.pod, Effect::Claims(writes)),
+                ApiCall::PatchPodGroupStatus(patch) => (patch.group, Effect::PodGroup(patch)),
             };
             into.push(ReadyCall { id, pod, effect });
         }
@@ -334,9 +354,9 @@ impl VirtualController {
     }
 
     /// Takes the calls it wants made, shard after shard.
-    pub fn take_calls(&mut self, into: &mut Vec<ShardCall>) {
+    pub fn take_calls(&mut self, api: &dyn Api, now_ns: u64, into: &mut Vec<ShardCall>) {
         for (shard, controller) in self.shards.iter_mut().enumerate() {
-            controller.take_calls(&mut self.taken);
+            controller.take_calls(ControllerContext::new(api, now_ns), &mut self.taken);
             self.calls_under_way += self.taken.len();
             into.extend(self.taken.drain(..).map(|call| ShardCall { shard, call }));
         }
@@ -373,7 +393,7 @@ impl VirtualController {
         let mut count = 0;
         let mut calls = Vec::new();
         loop {
-            self.take_calls(&mut calls);
+            self.take_calls(api, now_ns, &mut calls);
             if calls.is_empty() {
                 return count;
             }

@@ -3,7 +3,8 @@
 //! Upstream: volumebinding/binder.go `bindAPIUpdate`, component-helpers/storage/volume
 //! `GetBindVolumeToClaim`. Differs: upstream then waits until the PV controller has bound every
 //! claim. The embedded cluster's controller binds a volume's claim in the same step, and nobody
-//! provisions: a claim whose node is selected is taken as provisioned.
+//! provisions: a claim whose node is selected is taken as provisioned
+//! (`persistent_volume_with_claim_ref_binds_the_pvc`).
 
 use schedlab_core::api_call::{ClaimRefWrite, SelectedNodeWrite, VolumeWrites};
 use serde_json::{Value, json};

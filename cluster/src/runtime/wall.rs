@@ -113,6 +113,20 @@ pub struct RuntimeStatus {
     pub gates: PreEnqueueStatusCounts,
 }
 
+impl RuntimeStatus {
+    /// Where this scheduler stands.
+    #[must_use]
+    pub fn of(scheduler: &Scheduler) -> RuntimeStatus {
+        RuntimeStatus {
+            counts: scheduler.counts(),
+            waiting: scheduler.waiting_reasons(10),
+            memory_bytes: scheduler.memory_bytes(),
+            calls: scheduler.dispatcher().counts(),
+            gates: scheduler.pre_enqueue_status_counts(),
+        }
+    }
+}
+
 enum Command {
     Status(Sender<RuntimeStatus>),
     Change(Change),
@@ -458,8 +472,11 @@ impl Blocking {
         let Blocking::OwnCalls { with_deletes, open } = self else { return };
         let blocks = |outgoing: &&OutgoingCall| match outgoing.call {
             ApiCall::PatchStatus(_) => !scheduler.binding_cycles().awaits(outgoing.id),
-            ApiCall::DeletePod { .. } => *with_deletes,
-            ApiCall::Bind { .. } | ApiCall::BindVolumes(_) => false,
+            ApiCall::AddDisruptionTarget { .. } | ApiCall::DeletePod { .. } => *with_deletes,
+            ApiCall::Bind { .. }
+            | ApiCall::BindVolumes(_)
+            | ApiCall::WriteClaims(_)
+            | ApiCall::PatchPodGroupStatus(_) => false,
         };
         open.extend(calls.iter().filter(blocks).map(|outgoing| outgoing.id));
     }
@@ -695,8 +712,11 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                     };
                     batch.patches.push(PatchCall { id, patch, nomination, sent_ns: None });
                 }
+                ApiCall::AddDisruptionTarget { pod, message } => batch.disruptions.push((id, pod, message)),
                 ApiCall::DeletePod { pod } => batch.deletes.push((id, pod)),
                 ApiCall::BindVolumes(writes) => batch.volumes.push((id, *writes)),
+                ApiCall::WriteClaims(writes) => batch.claims.push((id, *writes)),
+                ApiCall::PatchPodGroupStatus(patch) => batch.pod_groups.push((id, *patch)),
             }
         }
         let count = batch.len() as u64;
@@ -717,15 +737,8 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
         loop {
             match self.commands.try_recv() {
                 Ok(Command::Status(reply)) => {
-                    let status = RuntimeStatus {
-                        counts: self.scheduler.counts(),
-                        waiting: self.scheduler.waiting_reasons(10),
-                        memory_bytes: self.scheduler.memory_bytes(),
-                        calls: self.scheduler.dispatcher().counts(),
-                        gates: self.scheduler.pre_enqueue_status_counts(),
-                    };
                     // Whoever asked may have stopped waiting.
-                    let _ = reply.send(status);
+                    let _ = reply.send(RuntimeStatus::of(&self.scheduler));
                 }
                 Ok(Command::Change(change)) => {
                     self.shared.is_resting.store(false, Ordering::Release);

@@ -361,7 +361,8 @@ impl Worker {
             }
             self.take_in(first);
             self.controller.advance(ControllerContext::new(self.api.as_ref(), monotonic_ns()));
-            self.controller.take_calls(&mut calls);
+            let context = ControllerContext::new(self.api.as_ref(), monotonic_ns());
+            self.controller.take_calls(context, &mut calls);
             self.has_called = !calls.is_empty();
             perform_all(&calls, self.api.as_ref(), &mut answers);
             let context = ControllerContext::new(self.api.as_ref(), monotonic_ns());

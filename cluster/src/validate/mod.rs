@@ -10,12 +10,13 @@
 //! Upstream: pkg/apis/core/validation/validation.go, pkg/apis/scheduling/validation/validation.go,
 //! apimachinery pkg/util/validation.
 //! Differs: fields that an API server fills in or that nothing here reads are not required, such as
-//! a container's image and `terminationGracePeriodSeconds`.
+//! a container's image and `terminationGracePeriodSeconds` (`pods_at_the_edge_of_the_rules_are_accepted`).
 
 mod formats;
 mod node;
 mod other;
 mod pod;
+mod pod_group;
 mod resources;
 mod selectors;
 mod strict;

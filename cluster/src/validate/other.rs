@@ -37,6 +37,10 @@ pub fn validate_other(object: &GenericObject) -> Result<(), Invalid> {
             errors.metadata(&object.metadata, dns_subdomain_errors);
             errors.priority_class(object);
         }
+        ("scheduling.k8s.io", "PodGroup") => {
+            errors.metadata(&object.metadata, dns_subdomain_errors);
+            errors.pod_group(object);
+        }
         ("storage.k8s.io", "StorageClass") => {
             errors.metadata(&object.metadata, dns_subdomain_errors);
             errors.storage_class(object);
@@ -70,6 +74,9 @@ pub fn validate_other_update(new: &GenericObject, old: &GenericObject) -> Result
         if policy(new) != policy(old) {
             errors.invalid(&Path::root("preemptionPolicy"), policy(new).as_str(), "field is immutable");
         }
+    }
+    if (group_of(&new.api_version), new.kind.as_str()) == ("scheduling.k8s.io", "PodGroup") {
+        errors.pod_group_update(new, old);
     }
     errors.into_result()
 }

@@ -90,6 +90,20 @@ impl Errors {
         if let Some(policy) = &spec.preemption_policy {
             self.one_of(&path.field("preemptionPolicy"), policy, &["Never", "PreemptLowerPriority"]);
         }
+        if let Some(group) = &spec.scheduling_group {
+            let path = path.field("schedulingGroup");
+            let path = path.field("podGroupName");
+            match &group.pod_group_name {
+                None => {
+                    self.push(&path, "Invalid value: null: must specify one of: `podGroupName`".to_owned());
+                }
+                Some(name) => {
+                    for why in dns_subdomain_errors(name) {
+                        self.invalid(&path, name.as_str(), why);
+                    }
+                }
+            }
+        }
     }
 
     fn containers(&mut self, path: &Path<'_>, containers: &[Container]) {

@@ -407,3 +407,130 @@ fn a_million_errors_make_one_short_message() {
     assert!(refused.ends_with(", and 980 more]"), "{refused}");
     assert!(refused.len() < 4000);
 }
+
+fn pod_group(spec: Value) -> Value {
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "default"}, "spec": spec,
+    })
+}
+
+#[test]
+fn pod_groups_that_the_api_server_refuses_are_refused_with_its_message() {
+    let gang = |count: Value| json!({"gang": {"minCount": count}});
+    let with = |name: &str, value: Value| json!({"schedulingPolicy": {"basic": {}}, name: value});
+    let cases = [
+        ("sound", json!({"schedulingPolicy": gang(json!(3))}), None),
+        (
+            "no policy",
+            json!({}),
+            Some("spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"),
+        ),
+        (
+            "two policies",
+            json!({"schedulingPolicy": {"basic": {}, "gang": {"minCount": 1}}}),
+            Some(
+                "spec.schedulingPolicy: Invalid value: \"{`basic`, `gang`}\": must specify exactly one of: `basic`, `gang`",
+            ),
+        ),
+        (
+            "minCount 0",
+            json!({"schedulingPolicy": gang(json!(0))}),
+            Some("spec.schedulingPolicy.gang.minCount: Required value"),
+        ),
+        (
+            "negative minCount",
+            json!({"schedulingPolicy": gang(json!(-1))}),
+            Some(
+                "spec.schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
+            ),
+        ),
+        (
+            "two topology constraints",
+            with("schedulingConstraints", json!({"topology": [{"key": "zone"}, {"key": "rack"}]})),
+            Some("spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"),
+        ),
+        (
+            "topology constraint without key",
+            with("schedulingConstraints", json!({"topology": [{}]})),
+            Some("spec.schedulingConstraints.topology[0].key: Required value"),
+        ),
+        (
+            "empty disruption mode",
+            with("disruptionMode", json!({})),
+            Some("spec.disruptionMode: Invalid value: \"\": must specify one of: `single`, `all`"),
+        ),
+        (
+            "priority of the system",
+            with("priority", json!(1_000_000_001)),
+            Some("spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000"),
+        ),
+        (
+            "preemption policy",
+            with("preemptionPolicy", json!("Sometimes")),
+            Some(
+                "spec.preemptionPolicy: Unsupported value: \"Sometimes\": supported values: \"Never\", \"PreemptLowerPriority\"",
+            ),
+        ),
+    ];
+    for (name, spec, expected) in cases {
+        let refused = refusal(pod_group(spec));
+        match expected {
+            None => assert_eq!(refused, None, "case: {name}"),
+            Some(expected) => {
+                let refused = refused.unwrap_or_default();
+                assert!(refused.ends_with(expected), "case: {name}: {refused}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pod_group_keeps_all_but_its_min_count() {
+    let cluster = cluster();
+    let spec = json!({"schedulingPolicy": {"gang": {"minCount": 3}}});
+    cluster.create(Object::from_json(pod_group(spec)).unwrap()).expect("it is sound");
+    let update = |name: &str, value: Value| {
+        let key = ObjectKey::namespaced("scheduling.k8s.io/v1beta1", "PodGroup", "default", "gang");
+        let mut object = cluster.get(&key).unwrap().into_other().unwrap();
+        object.body["spec"][name] = value;
+        cluster.update(Object::Other(object)).err().map(|error| error.message)
+    };
+    assert_eq!(update("schedulingPolicy", json!({"gang": {"minCount": 5}})), None);
+    let refused = update("priority", json!(5)).expect("it is refused");
+    assert!(refused.ends_with("spec.priority: Invalid value: null: field is immutable"), "{refused}");
+    let refused = update("schedulingPolicy", json!({"basic": {}})).expect("it is refused");
+    assert!(
+        refused.contains("spec.schedulingPolicy.gang: Invalid value: null: field cannot be cleared once set"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn pod_names_its_group_by_a_dns_subdomain() {
+    assert_eq!(pod_refusal(json!({"schedulingGroup": {"podGroupName": "gang.a"}})), None);
+    let refused = pod_refusal(json!({"schedulingGroup": {"podGroupName": "Gang"}})).expect("it is refused");
+    assert!(refused.contains("spec.schedulingGroup.podGroupName: Invalid value: \"Gang\""), "{refused}");
+    let refused = pod_refusal(json!({"schedulingGroup": {}})).expect("it is refused");
+    assert!(refused.contains("must specify one of: `podGroupName`"), "{refused}");
+}
+
+#[test]
+fn pod_group_takes_the_priority_of_its_class() {
+    let cluster = cluster();
+    let class = json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "high"}, "value": 1000,
+    });
+    cluster.create(Object::from_json(class).unwrap()).unwrap();
+    let priority = |name: &str, class: Value| {
+        let mut object = pod_group(json!({"schedulingPolicy": {"basic": {}}, "priorityClassName": class}));
+        object["metadata"]["name"] = json!(name);
+        let object = cluster.create(Object::from_json(object).unwrap())?;
+        Ok::<_, crate::ApiError>(object.into_other().unwrap().body["spec"]["priority"].clone())
+    };
+    assert_eq!(priority("one", json!("high")).unwrap(), json!(1000));
+    assert_eq!(priority("other", Value::Null).unwrap(), json!(0));
+    let error = priority("third", json!("no-such")).expect_err("there is no such class");
+    assert!(error.message.ends_with("no PriorityClass with name no-such was found"), "{error}");
+}

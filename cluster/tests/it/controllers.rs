@@ -76,7 +76,7 @@ impl Controller for Replicas {
         None
     }
 
-    fn take_calls(&mut self, into: &mut Vec<ControllerCall>) {
+    fn take_calls(&mut self, _: ControllerContext<'_>, into: &mut Vec<ControllerCall>) {
         for (name, (wanted, template)) in &self.sets {
             let there = self.pods.values().filter(|set| *set == name).count() as u32;
             let coming: u32 =

@@ -1,4 +1,4 @@
-//! A scheduler whose calls take time: who waits for whom.
+//! A scheduler whose API calls take time: what waits for which call.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use schedlab_cluster::api::{
 use schedlab_core::ids::PodUid;
 use serde_json::json;
 
-use crate::support::{cluster, create, create_pod, get_pod, node_value, object, patch};
+use crate::support::{cluster, create, create_pod, get_pod, node_value, object, patch, pod_value};
 
 const WAITING: ConditionPatch<'static> = ConditionPatch {
     type_: "PodScheduled",
@@ -71,6 +71,34 @@ fn last_transition_time_changes_with_status_only() {
     assert_eq!(transition(), first, "only the text differs");
     set(ConditionPatch { status: ConditionStatus::True, ..WAITING }).expect("the pod exists");
     assert!(first < transition());
+}
+
+#[test]
+fn conditions_of_a_pod_share_one_transition_time() {
+    let cluster = cluster();
+    let pod = create_pod(&cluster, "web");
+    for type_ in ["PodScheduled", "Ready"] {
+        let condition = ConditionPatch { type_, ..WAITING };
+        let patch = PodStatusPatch { condition: Some(condition.into()), ..patch(pod) };
+        cluster.patch_pod_status(patch).expect("the pod exists");
+    }
+    let status = get_pod(&cluster, "web").expect("the pod exists").status.expect("it has one");
+    let times: Vec<_> =
+        status.conditions.unwrap_or_default().into_iter().map(|it| it.last_transition_time).collect();
+    assert_eq!(times.len(), 2);
+    assert!(times[0].is_some());
+    assert_eq!(times[0], times[1]);
+}
+
+#[test]
+fn nominated_node_name_of_a_new_pod_is_kept() {
+    let cluster = cluster();
+    let mut value = pod_value("web");
+    value["status"] = json!({ "phase": "Running", "nominatedNodeName": "n9" });
+    create(&cluster, value);
+    let status = get_pod(&cluster, "web").expect("the pod exists").status.expect("it has one");
+    assert_eq!(status.nominated_node_name.as_deref(), Some("n9"));
+    assert_eq!(status.phase.as_deref(), Some("Pending"), "all else of the status is dropped");
 }
 
 #[test]

@@ -127,12 +127,9 @@ pub struct ApiDispatcher {
     mutants: Mutants,
 }
 
-fn pod_of(call: &ApiCall) -> PodUid {
-    match call {
-        ApiCall::Bind { pod, .. } | ApiCall::DeletePod { pod } => *pod,
-        ApiCall::PatchStatus(patch) => patch.pod,
-        ApiCall::BindVolumes(writes) => writes.pod,
-    }
+/// It asks a victim of preemption to go.
+fn is_of_victim(call: &ApiCall) -> bool {
+    matches!(call, ApiCall::AddDisruptionTarget { .. } | ApiCall::DeletePod { .. })
 }
 
 /// A later patch, with what it leaves out taken from an earlier one that was not sent; `None` when
@@ -211,6 +208,32 @@ impl ApiDispatcher {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// Calls of lanes that are on their way.
+    pub(super) fn on_the_way(&self) -> usize {
+        self.on_the_way
+    }
+
+    /// Panics where lanes and calls do not agree.
+    pub(super) fn check_lanes(&self) {
+        self.calls.check();
+        let mut on_the_way = 0;
+        for (&pod, lane) in &self.lanes {
+            assert!(lane.on_the_way.is_some() || lane.waiting.is_some(), "a lane without calls goes");
+            for (id, is_out) in [(lane.on_the_way, true), (lane.waiting, false)] {
+                let Some(id) = id else { continue };
+                let call = self.calls.get(id).expect("a lane's call is on the books");
+                assert_eq!(call.call.pod(), pod, "a call is in the lane of its pod");
+                assert_eq!(call.is_out, is_out, "a call that waits was not handed out");
+                assert_eq!(call.road, Road::Lane, "a call of a lane goes by the lane");
+            }
+            on_the_way += usize::from(lane.on_the_way.is_some());
+            if lane.on_the_way.is_none() {
+                assert!(self.ready.contains(&pod), "a call that could go out is in line");
+            }
+        }
+        assert_eq!(self.on_the_way, on_the_way, "calls of lanes on their way are counted");
     }
 
     /// Calls to be performed that were not taken yet.
@@ -312,7 +335,11 @@ impl ApiDispatcher {
     pub fn add(&mut self, call: ApiCall) -> Option<CallId> {
         self.counts.enqueued += 1;
         // Writes to other objects than the pod are nobody's to merge or to hold up, nor are victims.
-        let goes_at_once = matches!(call, ApiCall::BindVolumes(_) | ApiCall::DeletePod { .. });
+        let of_objects = matches!(
+            call,
+            ApiCall::BindVolumes(_) | ApiCall::WriteClaims(_) | ApiCall::PatchPodGroupStatus(_)
+        );
+        let goes_at_once = of_objects || is_of_victim(&call);
         if self.mode == DispatchMode::Direct || goes_at_once {
             let id = self.calls.insert(call, Road::Direct);
             self.send(id);
@@ -328,7 +355,7 @@ impl ApiDispatcher {
 
     /// The id of the call, if it was taken in.
     fn enqueue_call(&mut self, mut new: ApiCall) -> Option<CallId> {
-        let pod = pod_of(&new);
+        let pod = new.pod();
         let ApiDispatcher { lanes, calls, counts, .. } = self;
         let lane = lanes.entry(pod).or_default();
         let is_bind = |id: Option<CallId>| {
@@ -357,6 +384,7 @@ impl ApiDispatcher {
                 lane.stale = Some(old.call);
             }
         }
+        debug_assert!(lane.waiting.is_none(), "a pod has one call that waits");
         let id = calls.insert(new, Road::Lane);
         lane.waiting = Some(id);
         if is_first {
@@ -375,6 +403,7 @@ impl ApiDispatcher {
                 continue;
             }
             let Some(id) = lane.waiting.take() else { continue };
+            debug_assert!(self.calls.get(id).is_some(), "a call that waits is on the books");
             lane.on_the_way = Some(id);
             self.on_the_way += 1;
             self.send(id);
@@ -417,8 +446,10 @@ impl ApiDispatcher {
         if call.road == Road::Direct {
             return Some(call.call);
         }
-        let pod = pod_of(&call.call);
+        let pod = call.call.pod();
         if let Entry::Occupied(mut lane) = self.lanes.entry(pod) {
+            debug_assert_eq!(lane.get().on_the_way, Some(id), "the call that ends is the one on its way");
+            debug_assert!(self.on_the_way > 0, "calls on their way are counted");
             lane.get_mut().on_the_way = None;
             self.on_the_way -= 1;
             #[cfg(feature = "mutants")]
@@ -458,7 +489,9 @@ impl ApiDispatcher {
             return;
         }
         let ApiDispatcher { retries, calls, .. } = self;
-        let is_of_pod = |id: &CallId| calls.get(*id).is_some_and(|call| pod_of(&call.call) == pod);
+        // A preemptor waits for the answer to what its victims are asked: that they are gone.
+        let is_meant = |call: &ApiCall| call.pod() == pod && !is_of_victim(call);
+        let is_of_pod = |id: &CallId| calls.get(*id).is_some_and(|call| is_meant(&call.call));
         let gone: Vec<CallId> = retries.iter().map(|&(_, id)| id).filter(is_of_pod).collect();
         retries.retain(|(_, id)| !gone.contains(id));
         for id in gone {

@@ -165,9 +165,30 @@ impl BindingCycles {
     /// A pod waits for something else from now on, if it has a cycle.
     pub(crate) fn set_stage(&mut self, uid: PodUid, stage: BindingStage) {
         if let Some(begun) = self.cycles.get_mut(&uid) {
+            debug_assert!(begun.number <= self.begun_count, "a cycle began before its stage");
             self.pre_bind_waits.remove(begun);
             begun.cycle.stage = stage;
             self.pre_bind_waits.insert(begun);
+        }
+    }
+
+    /// Calls whose answers are awaited.
+    pub(super) fn owned_calls(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Panics where the indexes of PreBind waits do not agree.
+    pub(super) fn check_waits(&self) {
+        let waits = |begun: &&Begun| matches!(begun.cycle.stage, BindingStage::PreBindWait { .. });
+        let waiting = self.cycles.values().filter(waits).count();
+        let by_plugin: usize = self.pre_bind_waits.by_plugin.values().map(BTreeMap::len).sum();
+        assert_eq!(by_plugin, waiting, "a PreBind wait is found by its plugin");
+        assert_eq!(self.pre_bind_waits.by_deadline.len(), waiting, "a PreBind wait is found by its deadline");
+        for begun in self.cycles.values() {
+            assert!(begun.number <= self.begun_count, "a cycle has a number that was given out");
+        }
+        for uid in self.owners.values() {
+            assert!(self.cycles.contains_key(uid), "a call's owner has a cycle");
         }
     }
 
@@ -243,7 +264,8 @@ impl BindingCycles {
 
     /// A pod waits for the answer to a call.
     pub fn expect_answer(&mut self, call: CallId, uid: PodUid) {
-        self.owners.insert(call, uid);
+        let before = self.owners.insert(call, uid);
+        debug_assert!(before.is_none(), "one pod waits for a call");
     }
 
     /// The pod that waits for the answer to a call.
@@ -260,6 +282,8 @@ impl BindingCycles {
     /// A pod begins to wait for Permit plugins.
     pub fn wait_on_permit(&mut self, uid: PodUid, pending: Vec<PendingPermit>) {
         let BindingCycle { pod: id, class: class_id, node, .. } = self.cycles[&uid].cycle;
+        debug_assert!(!pending.is_empty(), "a pod that nobody holds back goes on");
+        debug_assert!(!self.is_waiting_on_permit(uid), "a pod waits once");
         self.waiting.push(WaitingPod { uid, id, class_id, node, pending });
     }
 

@@ -45,6 +45,20 @@ impl CallTable {
         self.rows.len() == self.free.len()
     }
 
+    /// Panics where rows and free rows do not agree.
+    pub(super) fn check(&self) {
+        let taken = self.rows.iter().flatten().count();
+        assert_eq!(taken + self.free.len(), self.rows.len(), "a row has a call or is free");
+        for &row in &self.free {
+            assert!(self.rows[row as usize].is_none(), "a free row has no call");
+        }
+        for (at, call) in self.rows.iter().enumerate() {
+            let Some(call) = call else { continue };
+            assert_eq!(row_of(call.id), at, "a call's id says its row");
+            assert!(call.id.0 >> ROW_BITS <= self.numbers, "a call has a number that was given out");
+        }
+    }
+
     pub(super) fn insert(&mut self, call: ApiCall, road: Road) -> CallId {
         let row = self.free.pop().unwrap_or_else(|| {
             assert!(self.rows.len() < ROWS_MAX, "fewer than 2^24 calls are on the books");
@@ -53,6 +67,7 @@ impl CallTable {
         });
         self.numbers += 1;
         let id = CallId(self.numbers << ROW_BITS | u64::from(row));
+        debug_assert!(self.rows[row as usize].is_none(), "a row has one call");
         self.rows[row as usize] = Some(Call { id, call, road, is_out: false, tries: 0 });
         id
     }

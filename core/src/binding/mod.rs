@@ -13,6 +13,7 @@
 pub mod api_dispatcher;
 pub mod binding_cycle;
 mod call_table;
+mod checks;
 
 pub use api_dispatcher::{
     ApiDispatcher, CallFailure, CallId, DispatchCounts, DispatchMode, Finished, OutgoingCall,

@@ -31,6 +31,7 @@ impl AffinityTerm {
         }
         namespaces.sort_unstable();
         namespaces.dedup();
+        debug_assert!(!namespaces.is_empty() || input.namespace_selector.is_some(), "a term looks somewhere");
         Some(AffinityTerm {
             namespaces: namespaces.into(),
             namespace_selector: LabelSelector::read(input.namespace_selector.as_ref(), vocabulary)?,

@@ -8,6 +8,7 @@ pub mod features;
 pub mod labels;
 pub mod requests;
 pub mod selector;
+pub mod signature;
 pub mod tolerations;
 pub mod volumes;
 
@@ -127,7 +128,9 @@ impl ClassTable {
             }
             None => self.classes.push(class),
         }
-        self.by_input.insert(Arc::clone(input), id);
+        debug_assert_eq!(self.classes[id.index()].id, id, "a class knows its id");
+        let before = self.by_input.insert(Arc::clone(input), id);
+        debug_assert!(before.is_none(), "a spec has one class");
         self.touch(id);
         vocabulary.grow(CLASS_WEIGHT);
         (id, true)
@@ -187,6 +190,22 @@ impl ClassTable {
         self.free.iter().for_each(|&id| self.vacant.insert(id as usize));
         self.by_input.shrink_to(2 * self.by_input.len());
         self.touched.clear();
+    }
+
+    /// Panics where specs, classes and free ids do not agree. See `World::check`.
+    pub(crate) fn check(&self) {
+        assert_eq!(self.by_input.len() + self.free.len(), self.classes.len(), "an id has a class or is free");
+        for (at, class) in self.classes.iter().enumerate() {
+            assert_eq!(class.id.index(), at, "a class knows its id");
+        }
+        for (input, &id) in &self.by_input {
+            assert!(self.is_live(id), "a known spec has a live class");
+            assert!(Arc::ptr_eq(input, &self.get(id).input), "a class is found by its own spec");
+        }
+        for &id in &self.free {
+            assert!(self.vacant.contains(id as usize), "a free id is vacant");
+            assert!(!self.is_live(ClassId(id)), "a free id is no class");
+        }
     }
 
     /// A compiled class.

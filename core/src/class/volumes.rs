@@ -10,7 +10,7 @@ use crate::storage::csi::{InTreeVolumePlugin, ebs_handle, gce_inline_handle};
 pub struct PodClaim {
     /// The claim's name, in the pod's namespace.
     pub name: Symbol,
-    /// For a claim made from a template in the pod: whom it must be owned by.
+    /// For a claim made from a template in the pod: the pod that must own it.
     pub owner: Option<ClaimOwner>,
 }
 

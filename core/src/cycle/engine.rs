@@ -1,31 +1,36 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
 mod extended;
+mod opportunistic_batching;
+mod placement;
 mod preempting;
+mod selecting;
 
 use std::sync::Arc;
 
 use crate::cycle::entry::{Entry, Scratch, run_filters};
 use crate::cycle::parallelize::{DEFAULT_PARALLELISM, Parallelizer, Ways};
 use crate::cycle::plan::{FilterScope, Plan, outside_reason};
-use crate::cycle::plugin_times::{PluginTimes, score_rows};
+use crate::cycle::plugin_times::PluginTimes;
 use crate::cycle::probe::{Mark, Probe};
 use crate::cycle::sampling::num_feasible_nodes_to_find;
 use crate::cycle::select::{Best, Draws, TieBreak};
 use crate::cycle::tally::Evaluations;
 use crate::cycle::verdict::{FirstRejection, Question, Reserved};
-use crate::cycle::word::{Word, WordBest, known_run};
+use crate::cycle::word::{WordBest, known_run};
 use crate::framework::diagnosis::Diagnosis;
 use crate::framework::extend::{Extender, Extenders, Verb};
-use crate::framework::plugin::normalized;
 use crate::framework::profile::Profile;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, NodeId, PodUid};
 use crate::mutants::Mutants;
 use crate::nominator::TryNominated;
 use crate::preemption::DryRun;
-use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, nth_bit, word_count};
+use crate::snapshot::mask::{BitRows, NodeMask, WORD_BITS, lowest_bits, word_count};
 use crate::world::World;
+
+pub use opportunistic_batching::BatchCounts;
+use opportunistic_batching::OpportunisticBatch;
 
 /// Whether verdicts and scores are kept between cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +152,8 @@ pub struct Engine {
     draws: Draws,
     next_start: usize,
     entries: Vec<Entry>,
+    /// The tick of each entry's last use.
+    last_used: Vec<u64>,
     entry_of_class: Vec<u32>,
     tick: u64,
     scratch: Scratch,
@@ -164,6 +171,8 @@ pub struct Engine {
     /// Of classes that have no entry any more.
     evaluations: Evaluations,
     mutants: Mutants,
+    /// Present while opportunistic batching is on.
+    batch: Option<Box<OpportunisticBatch>>,
 }
 
 impl Engine {
@@ -176,6 +185,7 @@ impl Engine {
             draws: Draws::new(settings.seed),
             next_start: 0,
             entries: Vec::new(),
+            last_used: Vec::new(),
             entry_of_class: Vec::new(),
             tick: 0,
             scratch: Scratch::default(),
@@ -189,6 +199,7 @@ impl Engine {
             extenders: Extenders::new(),
             evaluations: Evaluations::new(),
             mutants: Mutants::default(),
+            batch: None,
         }
     }
 
@@ -215,6 +226,7 @@ impl Engine {
     pub fn forget_classes(&mut self) {
         (0..self.entries.len()).for_each(|at| self.settle_tally(at));
         self.entries.clear();
+        self.last_used.clear();
         self.entry_of_class = Vec::new();
     }
 
@@ -263,7 +275,11 @@ impl Engine {
         pending: impl Into<Pending>,
         probe: &mut P,
     ) -> Decision {
-        let pending = self.searching(pending.into());
+        let asked = pending.into();
+        let pending = self.searching(asked);
+        if let Some(batch) = &mut self.batch {
+            batch.begin_cycle();
+        }
         self.dispatch.set_timed(probe.times_plugins());
         let at = self.entry_for(pending.class);
         if world.nodes().node_count() == 0 {
@@ -282,13 +298,31 @@ impl Engine {
         if !self.extenders.is_empty() {
             return self.schedule_pod_with_extenders(at, world, profile, pending, probe);
         }
+        let hint = self.node_hint(at, world, profile, asked);
+        // A hinted node is looked at as a nominated one is, before all others.
+        let pending = Pending { nominated: pending.nominated.or(hint), ..pending };
+        let decision = self.schedule_pod_within(at, world, profile, (pending, hint), probe);
+        self.store_schedule_results(at, world, profile, hint, &decision);
+        decision
+    }
+
+    /// Once PreFilter has had its say: the nominated or hinted node, then the others.
+    #[inline]
+    fn schedule_pod_within<P: Probe>(
+        &mut self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        (pending, hint): (Pending, Option<NodeId>),
+        probe: &mut P,
+    ) -> Decision {
         if pending.nominated.is_some() {
             let row = pending.nominated_row(world);
             if let Some(row) = row.filter(|&row| self.question(at, profile, pending).fits(world, row)) {
                 probe.mark(Mark::Filter);
-                return Decision::Chosen(Choice::nominated(row));
+                return Decision::Chosen(Choice { via_nominated: hint.is_none(), ..Choice::nominated(row) });
             }
-            if self.settings.try_nominated == TryNominated::FirstOrMiss {
+            if self.settings.try_nominated == TryNominated::FirstOrMiss && hint.is_none() {
                 probe.mark(Mark::Filter);
                 return Decision::NominatedMissed;
             }
@@ -322,19 +356,19 @@ impl Engine {
             known as usize
         } else if self.entries.len() < ENTRIES_MAX {
             self.entries.push(Entry::new(self.settings.class_cache));
+            self.last_used.push(0);
             self.entries.len() - 1
         } else {
-            let oldest = (0..self.entries.len()).min_by_key(|&at| self.entries[at].last_used);
+            let oldest = (0..self.last_used.len()).min_by_key(|&at| self.last_used[at]);
             let at = oldest.expect("there are entries");
             self.entry_of_class[self.entries[at].class.index()] = NO_ENTRY;
-            self.settle_tally(at);
             at
         };
         if known == NO_ENTRY {
             self.entries[at].adopt(class);
             self.entry_of_class[class.index()] = u32::try_from(at).expect("few entries");
         }
-        self.entries[at].last_used = self.tick;
+        self.last_used[at] = self.tick;
         at
     }
 
@@ -349,6 +383,9 @@ impl Engine {
     ) -> Decision {
         let mut search = self.find_nodes_that_pass_filters(at, world, profile, pending);
         let asked = search.evaluated + pending.nominated_count(world);
+        if let Some(failed) = self.failed(at, world, profile, pending, (self.next_start, search.evaluated)) {
+            return failed;
+        }
         search.evaluated += usize::from(self.missed_elsewhere(world, pending, search.evaluated));
         self.next_start = (self.next_start + search.evaluated) % world.nodes().node_count();
         probe.mark(Mark::Filter);
@@ -370,11 +407,7 @@ impl Engine {
         entries[at].ensure_scored(world, profile, sample, dispatch, scratch);
         entries[at].tally.scored += 1;
         probe.mark(Mark::PreScore);
-        let (row, ties) = if self.entries[at].totals_decide() {
-            self.select_by_totals(at)
-        } else {
-            self.select_by_sum(at, world, profile)
-        };
+        let (row, ties) = self.select_host(at, world, profile);
         probe.mark(Mark::Score);
         chosen(row, ties)
     }
@@ -420,7 +453,8 @@ impl Engine {
                 }
                 if !entry.is_known(word) {
                     // As many words as would do if every node fitted: never more work than needed.
-                    let ahead = (wanted - found).div_ceil(WORD_BITS).max(1);
+                    let before_low = low.saturating_sub(word * WORD_BITS);
+                    let ahead = (before_low + wanted - found).div_ceil(WORD_BITS).max(1);
                     let until = high.div_ceil(WORD_BITS).min(word + ahead);
                     entry.ensure_known(world, profile, (word, until), dispatch, scratch);
                 }
@@ -448,6 +482,32 @@ impl Engine {
         Search { feasible: found, evaluated }
     }
 
+    /// A filter has no answer for a row that a search from `start` looked at: the cycle ends.
+    /// Upstream: schedule_one.go `findNodesThatPassFilters`, where the first error cancels the search.
+    fn failed(
+        &self,
+        at: usize,
+        world: &mut World,
+        profile: &Profile,
+        pending: Pending,
+        (start, evaluated): (usize, usize),
+    ) -> Option<Decision> {
+        if !self.entries[at].plan.can_fail {
+            return None;
+        }
+        let question = self.question(at, profile, pending);
+        let seen = self.seen(at, world, start, evaluated);
+        let error = seen.rows().find_map(|row| {
+            let FirstRejection { plugin, code, reasons } = question.first_rejection(world, row)?;
+            let reason = reasons.first().filter(|_| code == Code::Error)?;
+            let (name, why) = (profile.name(plugin), reason.text(&world.vocabulary));
+            Some(format!("running {name:?} filter plugin: {why}").into())
+        });
+        let node_count = world.nodes().node_count();
+        let diagnosis = Diagnosis { node_count, error: Some(error?), ..Diagnosis::default() };
+        Some(Decision::Unschedulable(Arc::new(diagnosis)))
+    }
+
     /// The nominated node was tried, in vain, and the search did not come by it. Upstream counts
     /// it among the nodes that were looked at.
     fn missed_elsewhere(&self, world: &World, pending: Pending, evaluated: usize) -> bool {
@@ -456,86 +516,6 @@ impl Engine {
             let node_count = world.nodes().node_count();
             (row + node_count - self.next_start % node_count) % node_count >= evaluated
         })
-    }
-
-    /// Totals alone decide: the best of each word is kept, so that only words that changed are
-    /// looked into.
-    fn select_by_totals(&mut self, at: usize) -> (usize, usize) {
-        let Engine { entries, sample, parts, draws, settings, .. } = self;
-        if settings.tie_break == TieBreak::First {
-            sample.sort_unstable();
-        }
-        let Entry { words, totals, .. } = &mut entries[at];
-        let mut best = i64::MIN;
-        parts.clear();
-        for &(at, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
-            let word = &mut words[at as usize];
-            // Who has it is looked for only if it is the best of all.
-            let part = match word.known_highest() {
-                Some(total) if total < best => continue,
-                Some(_) if bits == word.scored => word.kept_best(),
-                _ => best_of(word, bits, &totals[at as usize * WORD_BITS..]),
-            };
-            if part.total > best {
-                best = part.total;
-                parts.clear();
-            }
-            if part.total == best {
-                parts.push((at, part));
-            }
-        }
-        let mut ties = 0;
-        for (at, part) in parts.iter_mut() {
-            if part.rows == 0 {
-                *part = words[*at as usize].best(&totals[*at as usize * WORD_BITS..]);
-            }
-            ties += part.ties;
-        }
-        let mut nth = u32::try_from(pick(*settings, draws, ties as usize)).expect("below the ties");
-        for &(word, part) in parts.iter() {
-            if nth < part.ties {
-                let bit = nth_bit(part.rows, nth).expect("the word has that many ties");
-                return (word as usize * WORD_BITS + bit as usize, ties as usize);
-            }
-            nth -= part.ties;
-        }
-        unreachable!("one of the ties is taken")
-    }
-
-    /// Some score must be scaled over the feasible rows: sums are made row by row.
-    fn select_by_sum(&mut self, at: usize, world: &World, profile: &Profile) -> (usize, usize) {
-        let times = self.dispatch.timed();
-        let Engine { entries, sample, rows, totals, scratch, draws, settings, .. } = self;
-        let entry = &entries[at];
-        if settings.tie_break == TieBreak::First {
-            sample.sort_unstable();
-        }
-        rows.clear();
-        for &(word, bits) in sample.iter() {
-            let of_word = BitRows::new(word as usize, bits);
-            rows.extend(of_word.map(|row| u32::try_from(row).expect("rows fit u32")));
-        }
-        totals.clear();
-        totals.extend(rows.iter().map(|&row| entry.totals[row as usize]));
-        for (planned, column) in entry.plan.scaled_scores.iter().zip(&entry.raw) {
-            let highest = rows.iter().map(|&row| column.values[row as usize]).fold(0, i64::max);
-            for (&row, total) in rows.iter().zip(totals.iter_mut()) {
-                *total +=
-                    planned.weight * normalized(planned.normalization, column.values[row as usize], highest);
-            }
-        }
-        let class = world.class(entry.class);
-        for planned in &entry.plan.live_scores {
-            scratch.scores.clear();
-            scratch.scores.resize(rows.len(), 0);
-            let plugin = profile.score(planned.plugin);
-            score_rows(times.as_deref(), (world, profile, class), planned.plugin, rows, &mut scratch.scores);
-            plugin.normalize(world, class, rows, &mut scratch.scores);
-            for (total, score) in totals.iter_mut().zip(&scratch.scores) {
-                *total += planned.weight * score;
-            }
-        }
-        take_best(rows, totals, *settings, draws)
     }
 
     /// Only a few rows are eligible: each is evaluated on its own. The start index applies to the
@@ -548,7 +528,11 @@ impl Engine {
         pending: Pending,
         probe: &mut P,
     ) -> Decision {
+        let start = self.next_start;
         let (searched, missed) = self.find_named_nodes_that_pass_filters(at, world, profile, pending);
+        if let Some(failed) = self.failed(at, world, profile, pending, (start, searched)) {
+            return failed;
+        }
         let (evaluated, asked) = (searched + missed, searched + pending.nominated_count(world));
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
@@ -685,12 +669,6 @@ fn feasible_now(world: &mut World, question: Question<'_>, word: usize, feasible
         }
     }
     words[0]
-}
-
-/// The best of some rows of a word, of which not all is known.
-#[inline(never)]
-fn best_of(word: &mut Word, bits: u64, totals: &[i64]) -> WordBest {
-    if bits == word.scored { word.highest(totals) } else { word.best_within(bits, totals) }
 }
 
 #[inline]

@@ -13,19 +13,20 @@
 //!
 //! Without a class cache nothing is kept apart.
 
+mod scoring;
+
 use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::cycle::engine::ClassCache;
 use crate::cycle::parallelize::{Parallelizer, Work};
-use crate::cycle::plan::{FilterScope, Plan, PlannedScore};
-use crate::cycle::plugin_times::{PluginTimes, score_rows};
+use crate::cycle::plan::{FilterScope, Plan};
 use crate::cycle::tally::Tally;
 use crate::cycle::word::Word;
 use crate::framework::diagnosis::Diagnosis;
-use crate::framework::plugin::Reads;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::ids::ClassId;
+use crate::kernels::Level;
 use crate::snapshot::RowChange;
 use crate::snapshot::mask::{WORD_BITS, valid_bits, word_count};
 use crate::world::World;
@@ -38,20 +39,8 @@ pub(crate) struct RawColumn {
     nonzero: usize,
 }
 
-impl RawColumn {
-    /// Writes `scores[i]` to row `rows[i]`.
-    fn set(&mut self, rows: &[u32], scores: &[i64]) {
-        // The common case, no preference anywhere: there is nothing to write.
-        if self.nonzero == 0 && scores.iter().all(|&score| score == 0) {
-            return;
-        }
-        for (&row, &score) in rows.iter().zip(scores) {
-            let old = std::mem::replace(&mut self.values[row as usize], score);
-            self.nonzero += usize::from(score != 0);
-            self.nonzero -= usize::from(old != 0);
-        }
-    }
-}
+/// Runs of words that are told apart when they are forgotten: those of a search from one start.
+const LOOKED_AT_MAX: usize = 16;
 
 /// The state the entry was last brought up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +80,7 @@ impl Attributes {
             column.clear();
             column.resize(word_count(node_count), 0);
         }
-        self.totals.clear();
+        // What stands in a row that is not scored is never read.
         self.totals.resize(node_count, 0);
     }
 
@@ -111,13 +100,16 @@ impl Attributes {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) class: ClassId,
-    pub(crate) last_used: u64,
     pub(crate) plan: Plan,
     pub(crate) words: Vec<Word>,
     pub(crate) totals: Vec<i64>,
     pub(crate) raw: Vec<RawColumn>,
     attributes: Attributes,
     class_cache: ClassCache,
+    /// What kernels are compiled for.
+    pub(crate) level: Level,
+    /// Without a class cache: the words of which something is known, from and to.
+    looked_at: Vec<(usize, usize)>,
     versions: Versions,
     cursor: u64,
     node_count: usize,
@@ -131,6 +123,9 @@ pub(crate) struct Scratch {
     pub(crate) words: Vec<u64>,
     pub(crate) rows: Vec<u32>,
     pub(crate) scores: Vec<i64>,
+    /// Rows to be scored, by word.
+    wanted: Vec<(u32, u64)>,
+    blocks: Vec<scoring::Block>,
 }
 
 impl Entry {
@@ -138,13 +133,14 @@ impl Entry {
     pub(crate) fn new(class_cache: ClassCache) -> Entry {
         Entry {
             class: ClassId::default(),
-            last_used: 0,
             plan: Plan::default(),
             words: Vec::new(),
             totals: Vec::new(),
             raw: Vec::new(),
             attributes: Attributes::default(),
             class_cache,
+            level: Level::BASELINE,
+            looked_at: Vec::new(),
             versions: Versions::NEVER,
             cursor: 0,
             node_count: 0,
@@ -173,7 +169,7 @@ impl Entry {
             return;
         }
         if self.class_cache == ClassCache::Off {
-            return self.forget_rows();
+            return self.forget_words_looked_at();
         }
         let nodes = world.nodes();
         let cursor = nodes.change_cursor();
@@ -210,7 +206,8 @@ impl Entry {
     }
 
     fn rebuild(&mut self, world: &World, profile: &Profile) {
-        self.plan = Plan::make(world, profile, world.class(self.class));
+        self.plan.remake(world, profile, world.class(self.class));
+        self.level = world.nodes().columns().level;
         self.tally.follow(&self.plan, profile);
         self.cursor = world.nodes().change_cursor();
         self.diagnosis = None;
@@ -218,16 +215,38 @@ impl Entry {
         self.node_count = if self.plan.scope == FilterScope::All { world.nodes().node_count() } else { 0 };
         self.words.clear();
         self.words.resize(word_count(self.node_count), Word::default());
-        self.totals.clear();
+        self.looked_at.clear();
+        self.looked_at.reserve(self.words.len().min(LOOKED_AT_MAX));
+        // What stands in a row that is not scored is never read.
         self.totals.resize(self.node_count, 0);
         if self.class_cache == ClassCache::On {
             self.attributes.reset(self.node_count);
         }
         self.raw.resize_with(self.plan.scaled_scores.len(), RawColumn::default);
         for column in &mut self.raw {
-            column.values.clear();
-            column.values.resize(self.node_count, 0);
-            column.nonzero = 0;
+            column.reset(self.node_count);
+        }
+    }
+
+    /// Forgets everything: a search looks at a few words, where a cluster has many.
+    fn forget_words_looked_at(&mut self) {
+        if self.looked_at.len() == LOOKED_AT_MAX {
+            self.words.fill(Word::default());
+        }
+        for &(from, to) in &self.looked_at {
+            self.words[from..to].fill(Word::default());
+        }
+        self.looked_at.clear();
+        self.diagnosis = None;
+    }
+
+    /// Notes that something will be known of words `from..to`.
+    fn look_at(&mut self, (from, to): (usize, usize)) {
+        if let Some(last) = self.looked_at.last_mut().filter(|last| last.1 == from) {
+            last.1 = to;
+        } else if self.looked_at.len() < LOOKED_AT_MAX {
+            // At that many they are no longer told apart: all are forgotten.
+            self.looked_at.push((from, to));
         }
     }
 
@@ -302,6 +321,9 @@ impl Entry {
         dispatch: &mut Parallelizer,
         scratch: &mut Scratch,
     ) {
+        if self.class_cache == ClassCache::Off {
+            self.look_at((from, to));
+        }
         let class = world.class(self.class);
         let node_count = self.node_count;
         let valid = |word| valid_bits(word, node_count);
@@ -334,105 +356,6 @@ impl Entry {
         }
     }
 
-    /// Scores those of the given rows that are not scored yet.
-    pub(crate) fn ensure_scored(
-        &mut self,
-        world: &World,
-        profile: &Profile,
-        sample: &[(u32, u64)],
-        dispatch: &mut Parallelizer,
-        scratch: &mut Scratch,
-    ) {
-        let rows = &mut scratch.rows;
-        rows.clear();
-        // All at once: how many rows come up varies, and no cycle is to allocate later.
-        rows.reserve(self.node_count);
-        let mut asks = if self.class_cache == ClassCache::On { Asks::Pods } else { Asks::All };
-        for &(at, bits) in sample {
-            let word = &mut self.words[at as usize];
-            // Whole words are scored, so that their best can be kept.
-            if word.feasible != word.scored && bits != 0 {
-                let wanted = word.feasible & !word.scored;
-                // At once: the word in which the search began may come up again at its end.
-                word.scored |= wanted;
-                push_rows(at as usize, wanted, rows);
-                if asks == Asks::Pods && wanted & !self.attributes.scored[at as usize] != 0 {
-                    asks = Asks::All;
-                }
-            }
-        }
-        if !rows.is_empty() {
-            self.score(world, profile, asks, dispatch, scratch);
-        }
-    }
-
-    fn score(
-        &mut self,
-        world: &World,
-        profile: &Profile,
-        asks: Asks,
-        dispatch: &mut Parallelizer,
-        scratch: &mut Scratch,
-    ) {
-        #[cfg(feature = "planted")]
-        crate::planted::work(scratch.rows.len());
-        let class = world.class(self.class);
-        let Scratch { rows, scores, .. } = scratch;
-        let plan = &self.plan;
-        let stride = BLOCK_ROWS * (BLOCK_SUMS + plan.scaled_scores.len());
-        let block_count = rows.len().div_ceil(BLOCK_ROWS);
-        let block_count_max = self.node_count.div_ceil(BLOCK_ROWS);
-        scores.reserve((block_count_max * stride).saturating_sub(scores.len()));
-        // What is left over from earlier cycles is overwritten.
-        scores.resize(scores.len().max(block_count * stride), 0);
-        let blocks = &mut scores[..block_count * stride];
-        // A few rows that changed, as in most cycles: there is nothing to cut into chunks.
-        let times = dispatch.timed();
-        let asked = (world, profile, class);
-        if block_count == 1 {
-            score_block(asked, (plan, asks), times.as_deref(), rows, blocks);
-            return self.take_over(blocks, rows, asks);
-        }
-        let chunk = dispatch.chunk_rows(rows.len()).div_ceil(BLOCK_ROWS) * stride;
-        // All plugins in one job: handing it to other threads is paid once, not once per plugin.
-        dispatch.run(Work::Score, rows.len(), chunk, blocks, |offset, part| {
-            let rows = rows[offset / stride * BLOCK_ROWS..].chunks(BLOCK_ROWS);
-            for (block, rows) in part.chunks_exact_mut(stride).zip(rows) {
-                score_block(asked, (plan, asks), times.as_deref(), rows, block);
-            }
-        });
-        for (block, rows) in blocks.chunks_exact(stride).zip(rows.chunks(BLOCK_ROWS)) {
-            self.take_over(block, rows, asks);
-        }
-    }
-
-    /// Writes a scored block to the columns.
-    fn take_over(&mut self, block: &[i64], rows: &[u32], asks: Asks) {
-        let (sums, raw_columns) = block.split_at(BLOCK_SUMS * BLOCK_ROWS);
-        let (of_pods, of_attributes) = sums.split_at(BLOCK_ROWS);
-        let sums = of_pods[..rows.len()].iter().zip(&of_attributes[..rows.len()]);
-        for (&row, (&of_pods, &of_attributes)) in rows.iter().zip(sums) {
-            let (row, word, bit) = (row as usize, row as usize / WORD_BITS, row as usize % WORD_BITS);
-            let mut total = of_pods + of_attributes;
-            if self.class_cache == ClassCache::On {
-                let kept = &mut self.attributes;
-                if asks == Asks::All {
-                    kept.totals[row] = of_attributes;
-                    kept.scored[word] |= 1 << bit;
-                }
-                total = of_pods + kept.totals[row];
-            }
-            self.totals[row] = total;
-            self.words[word].score(bit, total);
-        }
-        let columns = self.raw.iter_mut().zip(raw_columns.chunks_exact(BLOCK_ROWS));
-        for (planned, (column, scores)) in self.plan.scaled_scores.iter().zip(columns) {
-            if asks.concern(planned) {
-                column.set(rows, &scores[..rows.len()]);
-            }
-        }
-    }
-
     /// Every scaled score is the same on all nodes, so totals alone decide.
     pub(crate) fn totals_decide(&self) -> bool {
         self.plan.live_scores.is_empty() && self.raw.iter().all(|column| column.nonzero == 0)
@@ -450,19 +373,6 @@ impl Entry {
             + (self.totals.capacity() + self.attributes.totals.capacity()) * 8
             + self.attributes.known.capacity() * 3 * 8
             + self.raw.iter().map(|column| column.values.capacity() * 8).sum::<usize>()
-    }
-}
-
-/// Appends the rows of a word. The count is known beforehand: one look at the capacity, not one a
-/// row.
-#[inline(never)]
-fn push_rows(word: usize, mut bits: u64, rows: &mut Vec<u32>) {
-    let first = u32::try_from(word * WORD_BITS).expect("rows fit u32");
-    let old_len = rows.len();
-    rows.resize(old_len + bits.count_ones() as usize, 0);
-    for row in &mut rows[old_len..] {
-        *row = first + bits.trailing_zeros();
-        bits &= bits - 1;
     }
 }
 
@@ -503,56 +413,5 @@ pub(crate) fn run_filters(
         if words.iter().all(|&word| word == 0) {
             return;
         }
-    }
-}
-
-/// Which score plugins are asked about a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asks {
-    /// All.
-    All,
-    /// Those that read the pods of the node.
-    Pods,
-}
-
-impl Asks {
-    #[inline]
-    fn concern(self, planned: &PlannedScore) -> bool {
-        self == Asks::All || planned.reads != Reads::Static
-    }
-}
-
-/// Rows scored by one plugin after the other while they are in the first cache. A virtual call per
-/// plugin and block is then lost in the noise.
-const BLOCK_ROWS: usize = 256;
-/// Columns of a block before those of the plugins that are scaled later.
-const BLOCK_SUMS: usize = 3;
-
-/// Scores up to [`BLOCK_ROWS`] rows. `block` is columns of that length: the weighted sum of the
-/// final scores that read pods, that of those that read attributes only, scratch, then the raw
-/// scores of each plugin that is scaled later.
-fn score_block(
-    asked: (&World, &Profile, &PodClass),
-    (plan, asks): (&Plan, Asks),
-    times: Option<&PluginTimes>,
-    rows: &[u32],
-    block: &mut [i64],
-) {
-    let (sums, rest) = block.split_at_mut(2 * BLOCK_ROWS);
-    let (of_pods, of_attributes) = sums.split_at_mut(BLOCK_ROWS);
-    let (scores, raw_columns) = rest.split_at_mut(BLOCK_ROWS);
-    let scores = &mut scores[..rows.len()];
-    of_pods[..rows.len()].fill(0);
-    of_attributes[..rows.len()].fill(0);
-    for planned in plan.final_scores.iter().filter(|planned| asks.concern(planned)) {
-        score_rows(times, asked, planned.plugin, rows, scores);
-        let sums = if planned.reads == Reads::Static { &mut *of_attributes } else { &mut *of_pods };
-        for (sum, score) in sums.iter_mut().zip(scores.iter()) {
-            *sum += planned.weight * score;
-        }
-    }
-    let columns = plan.scaled_scores.iter().zip(raw_columns.chunks_exact_mut(BLOCK_ROWS));
-    for (planned, column) in columns.filter(|(planned, _)| asks.concern(planned)) {
-        score_rows(times, asked, planned.plugin, rows, &mut column[..rows.len()]);
     }
 }

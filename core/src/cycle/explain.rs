@@ -8,6 +8,7 @@ use crate::framework::detail::Detail;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::framework::status::{Code, Reason};
 use crate::ids::ClassId;
+use crate::snapshot::mask::NodeMask;
 use crate::world::World;
 
 /// One plugin's rejection of a node.
@@ -70,7 +71,17 @@ pub struct Explanation {
 /// as before when this returns.
 #[must_use]
 pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>) -> Explanation {
-    let pending = pending.into();
+    explain_in_placement(world, profile, pending.into(), None)
+}
+
+/// As [`explain`], with these nodes as candidates. The others are rejected without a plugin.
+#[must_use]
+pub fn explain_in_placement(
+    world: &mut World,
+    profile: &Profile,
+    pending: Pending,
+    placement: Option<&NodeMask>,
+) -> Explanation {
     for plugin in profile.plugins() {
         plugin.prepare(world, pending.class);
     }
@@ -95,6 +106,13 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
             }
         }
     }
+    for (row, node) in nodes.iter_mut().enumerate() {
+        if placement.is_some_and(|placement| !placement.contains(row)) {
+            let code = Code::UnschedulableAndUnresolvable;
+            let (plugin, reasons, details) = (String::new(), Vec::new(), Vec::new());
+            node.rejections = vec![Rejection { plugin, code, reasons, details }];
+        }
+    }
     let mut reserved = Reserved::default();
     reserved.find(world, pending);
     let question = Question { profile, plan: &plan, pending, reserved: reserved.rows() };
@@ -104,6 +122,11 @@ pub fn explain(world: &mut World, profile: &Profile, pending: impl Into<Pending>
             Rejection { plugin: profile.name(plugin).to_owned(), code, reasons, details }
         };
         node.rejections = question.all_rejections(world, row).into_iter().map(named).collect();
+    }
+    let has_failed =
+        |node: &NodeExplanation| node.rejections.first().is_some_and(|it| it.code == Code::Error);
+    if nodes.iter().any(has_failed) {
+        return Explanation { plan, nodes, chosen: None, ties: 0 };
     }
     score(world, profile, pending.class, &plan, &mut nodes);
     let best = nodes.iter().filter(|node| node.is_feasible()).map(|node| node.total).max();

@@ -119,25 +119,43 @@ impl Parallelizer {
         items: &mut [T],
         work: impl Fn(usize, &mut [T]) + Sync,
     ) {
-        let inline = |items: &mut [T]| work(0, items);
-        let parallel = |items: &mut [T]| {
-            items.par_chunks_mut(chunk).enumerate().for_each(|(at, part)| work(at * chunk, part));
-        };
-        match self.ways {
-            Ways::Inline => inline(items),
-            Ways::Parallel => parallel(items),
-            // A job this small is done before another thread wakes up.
-            Ways::Measured(_) if row_count < CostBook::ROWS_MIN || items.len() <= chunk => inline(items),
-            Ways::Measured(now_ns) => {
-                let way = self.book.choose(row_count);
-                let start_ns = now_ns();
-                match way {
-                    Way::Inline => inline(items),
-                    Way::Parallel => parallel(items),
-                }
-                self.book.record(kind, row_count, now_ns().saturating_sub(start_ns));
-            }
+        let job = self.begin(row_count, items.len() <= chunk);
+        if job.is_parallel() {
+            Parallelizer::in_parallel(chunk, items, work);
+        } else {
+            work(0, items);
         }
+        self.end(kind, job);
+    }
+
+    /// Nothing ever goes to the pool.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.ways, Ways::Inline)
+    }
+
+    /// Decides how so many rows are worked on. The caller does so, and says [`Parallelizer::end`].
+    #[must_use]
+    pub(crate) fn begin(&mut self, row_count: usize, is_one_chunk: bool) -> Job {
+        let (way, started_ns) = match self.ways {
+            Ways::Inline => (Way::Inline, None),
+            Ways::Parallel => (Way::Parallel, None),
+            // A job this small is done before another thread wakes up.
+            Ways::Measured(_) if row_count < CostBook::ROWS_MIN || is_one_chunk => (Way::Inline, None),
+            Ways::Measured(now_ns) => (self.book.choose(row_count), Some(now_ns())),
+        };
+        Job { way, row_count, started_ns }
+    }
+
+    /// Notes what a job cost.
+    pub(crate) fn end(&mut self, kind: Work, job: Job) {
+        if let (Ways::Measured(now_ns), Some(started_ns)) = (self.ways, job.started_ns) {
+            self.book.record(kind, job.row_count, now_ns().saturating_sub(started_ns));
+        }
+    }
+
+    /// Runs `work` over chunks of `items` on the pool.
+    pub(crate) fn in_parallel<T: Send>(chunk: usize, items: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
+        items.par_chunks_mut(chunk).enumerate().for_each(|(at, part)| work(at * chunk, part));
     }
 
     /// Items per chunk when an item is a mask word.
@@ -150,6 +168,22 @@ impl Parallelizer {
     #[must_use]
     pub fn chunk_rows(&self, row_count: usize) -> usize {
         chunk_size_for(row_count, self.parallelism)
+    }
+}
+
+/// Work that was begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    way: Way,
+    row_count: usize,
+    /// When its cost is noted.
+    started_ns: Option<u64>,
+}
+
+impl Job {
+    /// On the pool.
+    pub(crate) fn is_parallel(self) -> bool {
+        self.way == Way::Parallel
     }
 }
 

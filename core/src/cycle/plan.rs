@@ -77,6 +77,8 @@ pub struct Plan {
     pub live_scores: Vec<PlannedScore>,
     /// Scores that PreScore skipped.
     pub skipped_scores: Vec<PluginIndex>,
+    /// Some filter that runs may have no answer.
+    pub can_fail: bool,
     /// What the answers of PreFilter and PreScore were made from.
     versions: Vec<(PluginIndex, u64)>,
 }
@@ -93,13 +95,36 @@ impl Plan {
     /// Asks every plugin about the class.
     #[must_use]
     pub fn make(world: &World, profile: &Profile, class: &PodClass) -> Plan {
-        let mut plan = Plan { versions: plan_versions(world, profile, class), ..Plan::default() };
+        let mut plan = Plan::default();
+        plan.remake(world, profile, class);
+        plan
+    }
+
+    /// Forgets everything but the memory it stood in.
+    fn clear(&mut self) {
+        let Plan { filters, static_filters, local_filters, live_filters, skipped_filters, .. } = self;
+        for plugins in [filters, static_filters, local_filters, live_filters, skipped_filters] {
+            plugins.clear();
+        }
+        for scores in [&mut self.final_scores, &mut self.scaled_scores, &mut self.live_scores] {
+            scores.clear();
+        }
+        self.skipped_scores.clear();
+        self.versions.clear();
+    }
+
+    /// Asks every plugin about the class, as [`Plan::make`] does, in the memory of another plan.
+    pub(crate) fn remake(&mut self, world: &World, profile: &Profile, class: &PodClass) {
+        self.clear();
+        let plan = self;
+        plan_versions(world, profile, class, &mut plan.versions);
         plan.scope = plan.pre_filter(world, profile, class);
         // One whose PreFilter rejects filters in a dry run of evictions all the same.
         for &plugin in profile.filters() {
             if plan.skipped_filters.contains(&plugin) {
                 continue;
             }
+            plan.can_fail |= profile.filter(plugin).can_fail();
             let list = match profile.filter(plugin).reads() {
                 Reads::Global => {
                     plan.live_filters.push(plugin);
@@ -117,6 +142,9 @@ impl Plan {
                 plan.skipped_scores.push(plugin);
                 continue;
             }
+            if score.is_indifferent(world, class) {
+                continue;
+            }
             let (normalization, reads) = (score.normalization(), score.reads());
             let planned = PlannedScore { plugin, weight, normalization, reads };
             match (reads, normalization) {
@@ -125,7 +153,6 @@ impl Plan {
                 _ => plan.scaled_scores.push(planned),
             }
         }
-        plan
     }
 
     /// Whether every plugin would answer as it did when the plan was made.
@@ -197,13 +224,9 @@ impl Plan {
     }
 }
 
-fn plan_versions(world: &World, profile: &Profile, class: &PodClass) -> Vec<(PluginIndex, u64)> {
-    profile
-        .plugins()
-        .iter()
-        .enumerate()
-        .filter_map(|(at, plugin)| Some((at, plugin.plan_version(world, class)?)))
-        .collect()
+fn plan_versions(world: &World, profile: &Profile, class: &PodClass, versions: &mut Vec<(PluginIndex, u64)>) {
+    let plugins = profile.plugins().iter().enumerate();
+    versions.extend(plugins.filter_map(|(at, plugin)| Some((at, plugin.plan_version(world, class)?))));
 }
 
 fn existing_rows(world: &World, names: &[Symbol]) -> Vec<u32> {

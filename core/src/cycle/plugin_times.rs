@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::class::PodClass;
 use crate::framework::extension_point::ExtensionPoint;
+use crate::framework::plugin::WordScores;
 use crate::framework::profile::{PluginIndex, Profile};
 use crate::world::World;
 
@@ -91,6 +92,22 @@ pub(crate) fn score_rows(
     scores: &mut [i64],
 ) {
     let mut work = || profile.score(plugin).score(world, class, rows, scores);
+    match times {
+        None => work(),
+        Some(times) => times.time(ExtensionPoint::Score, profile.name(plugin), work),
+    }
+}
+
+/// Scores the rows of whole words, with a look at the clock when this cycle is timed.
+#[inline]
+pub(crate) fn score_words(
+    times: Option<&PluginTimes>,
+    (world, profile, class): (&World, &Profile, &PodClass),
+    plugin: PluginIndex,
+    words: (usize, &[u64]),
+    scores: &mut [i64],
+) -> WordScores {
+    let mut work = || profile.score(plugin).score_words(world, class, words, scores);
     match times {
         None => work(),
         Some(times) => times.time(ExtensionPoint::Score, profile.name(plugin), work),

@@ -18,7 +18,10 @@ pub fn num_feasible_nodes_to_find(percentage: i32, node_count: usize) -> usize {
         0 => (50 - nodes / 125).max(FEASIBLE_PERCENT_MIN),
         given => i64::from(given),
     };
-    usize::try_from(nodes * percentage / 100).unwrap_or(0).max(FEASIBLE_NODES_MIN)
+    debug_assert!((0..=100).contains(&percentage), "a percentage was checked when it was read");
+    let enough = usize::try_from(nodes * percentage / 100).unwrap_or(0).max(FEASIBLE_NODES_MIN);
+    debug_assert!(enough <= node_count, "no more nodes are found than there are");
+    enough
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ impl Draws {
         Draws { state: seed }
     }
 
-    fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn next_number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -36,9 +37,11 @@ impl Draws {
 
     /// A number below `bound`, each equally likely but for 2^-32.
     pub fn below(&mut self, bound: usize) -> usize {
-        debug_assert!(bound > 0);
-        let high = self.next() >> 32;
-        usize::try_from((high * bound as u64) >> 32).expect("below the bound")
+        debug_assert!(bound > 0, "there is something to draw from");
+        let high = self.next_number() >> 32;
+        let drawn = usize::try_from((high * bound as u64) >> 32).expect("below the bound");
+        debug_assert!(drawn < bound, "a draw is below its bound");
+        drawn
     }
 }
 

@@ -18,7 +18,7 @@ use crate::framework::status::Code;
 /// Counts by profile, plugin and extension point.
 pub type Evaluations = BTreeMap<(String, &'static str, ExtensionPoint), u64>;
 
-/// The counts of one class.
+/// The counts of one class, and of those whose place it took.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Cycles that asked PreFilter.
@@ -29,16 +29,26 @@ pub(crate) struct Tally {
     pub(crate) scored: u64,
     profile: String,
     plugins: Vec<(&'static str, ExtensionPoint)>,
-    /// Under earlier plans of the class.
+    /// Of a plan that is looked at; kept for its memory.
+    next: Vec<(&'static str, ExtensionPoint)>,
+    /// Under earlier plans.
     settled: Evaluations,
 }
 
 impl Tally {
-    /// The plugins of another plan are counted from now on.
+    /// The plugins of another plan are counted from now on. Most plans, of other classes too, have the
+    /// plugins of the one before: then there is nothing to settle.
     pub(crate) fn follow(&mut self, plan: &Plan, profile: &Profile) {
+        let mut next = std::mem::take(&mut self.next);
+        plugins_of(plan, profile, &mut next);
+        if next == self.plugins && self.profile == profile.scheduler_name {
+            self.next = next;
+            return;
+        }
         let mut settled = std::mem::take(&mut self.settled);
         self.add_to(&mut settled);
-        *self = Tally { settled, plugins: plugins_of(plan, profile), ..Tally::default() };
+        let next = std::mem::replace(&mut self.plugins, next);
+        *self = Tally { settled, plugins: std::mem::take(&mut self.plugins), next, ..Tally::default() };
         self.profile.clone_from(&profile.scheduler_name);
     }
 
@@ -61,10 +71,11 @@ impl Tally {
 }
 
 /// The plugins that take part in a cycle that goes all the way.
-fn plugins_of(plan: &Plan, profile: &Profile) -> Vec<(&'static str, ExtensionPoint)> {
+fn plugins_of(plan: &Plan, profile: &Profile, plugins: &mut Vec<(&'static str, ExtensionPoint)>) {
     let named = |point| move |plugin: PluginIndex| (profile.name(plugin), point);
     let asked = profile.pre_filters().iter().copied().filter(|at| !plan.skipped_filters.contains(at));
-    let mut plugins: Vec<_> = asked.map(named(ExtensionPoint::PreFilter)).collect();
+    plugins.clear();
+    plugins.extend(asked.map(named(ExtensionPoint::PreFilter)));
     if let FilterScope::Rejected { plugin: Some(rejector), code: Code::UnschedulableAndUnresolvable, .. } =
         &plan.scope
         && let Some(last) = plugins.iter().position(|(name, _)| name == rejector)
@@ -81,7 +92,6 @@ fn plugins_of(plan: &Plan, profile: &Profile) -> Vec<(&'static str, ExtensionPoi
         }
         plugins.push(named(ExtensionPoint::Score)(planned.plugin));
     }
-    plugins
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 //!
 //! Invariant: `scored` is a subset of `feasible`, and that of `known`.
 
-use crate::snapshot::mask::{BitRows, WORD_BITS};
+use crate::kernels::Level;
+use crate::kernels::totals::{highest, rows_with};
 
 /// The highest total of some rows of a word, and which of them have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(crate) struct WordBest {
 
 impl WordBest {
     #[inline]
-    fn of_rows(total: i64, rows: u64) -> WordBest {
+    pub(crate) fn of_rows(total: i64, rows: u64) -> WordBest {
         WordBest { total, rows, ties: rows.count_ones() }
     }
 }
@@ -60,6 +61,8 @@ impl Word {
     /// All rows of `valid` are known now; of those that were not, these fit.
     #[inline]
     pub(crate) fn learn(&mut self, valid: u64, fits: u64) {
+        debug_assert_eq!(fits & !valid, 0, "only rows that are there fit");
+        debug_assert_eq!(fits & self.known, 0, "what is known is not evaluated again");
         self.known = valid;
         self.feasible |= fits;
         self.feasible_count = u8::try_from(self.feasible.count_ones()).expect("at most 64");
@@ -68,6 +71,8 @@ impl Word {
     /// A row changed. `totals` are those of the word's rows.
     #[inline]
     pub(crate) fn forget(&mut self, bit: usize, totals: &[i64]) {
+        debug_assert!(bit < 64, "a row of the word");
+        debug_assert_eq!(self.scored & !self.feasible, 0, "only rows that fit are scored");
         let mask = 1u64 << bit;
         self.known &= !mask;
         if self.feasible & mask != 0 {
@@ -109,6 +114,12 @@ impl Word {
         }
     }
 
+    /// Many rows of `scored` got totals: who is best is found when somebody asks.
+    #[inline]
+    pub(crate) fn score_many(&mut self) {
+        self.best_is_fresh = false;
+    }
+
     /// What [`Word::known_highest`] speaks of; who has it only if that is known.
     #[inline]
     pub(crate) fn kept_best(&self) -> WordBest {
@@ -117,32 +128,32 @@ impl Word {
 
     /// The highest total of the scored rows; who has it only if that is known.
     #[inline]
-    pub(crate) fn highest(&mut self, totals: &[i64]) -> WordBest {
+    pub(crate) fn highest(&mut self, level: Level, totals: &[i64]) -> WordBest {
         if !self.best_is_fresh {
             self.best_is_fresh = true;
-            self.best = WordBest { total: highest(totals, self.scored), rows: 0, ties: 0 };
+            self.best = WordBest { total: highest(level, totals, self.scored), rows: 0, ties: 0 };
         }
         self.best
     }
 
     /// The highest total of the scored rows, and who has it.
     #[inline]
-    pub(crate) fn best(&mut self, totals: &[i64]) -> WordBest {
-        let best = self.highest(totals);
+    pub(crate) fn best(&mut self, level: Level, totals: &[i64]) -> WordBest {
+        let best = self.highest(level, totals);
         if best.rows == 0 {
-            self.best = WordBest::of_rows(best.total, rows_with(totals, self.scored, best.total));
+            self.best = WordBest::of_rows(best.total, rows_with(level, totals, self.scored, best.total));
         }
         self.best
     }
 
     /// The best of some of the scored rows.
-    pub(crate) fn best_within(&mut self, bits: u64, totals: &[i64]) -> WordBest {
-        let best = self.best(totals);
+    pub(crate) fn best_within(&mut self, level: Level, bits: u64, totals: &[i64]) -> WordBest {
+        let best = self.best(level, totals);
         if best.rows & bits != 0 {
             return WordBest::of_rows(best.total, best.rows & bits);
         }
-        let total = highest(totals, bits);
-        WordBest::of_rows(total, rows_with(totals, bits, total))
+        let total = highest(level, totals, bits);
+        WordBest::of_rows(total, rows_with(level, totals, bits, total))
     }
 }
 
@@ -161,29 +172,11 @@ pub(crate) fn known_run(words: &[Word], wanted: usize) -> (usize, usize) {
     (words.len(), count)
 }
 
-/// The highest total among the rows of `bits`.
-fn highest(totals: &[i64], bits: u64) -> i64 {
-    if bits == u64::MAX {
-        return totals[..WORD_BITS].iter().copied().fold(i64::MIN, i64::max);
-    }
-    BitRows::new(0, bits).map(|bit| totals[bit]).fold(i64::MIN, i64::max)
-}
-
-/// Those rows of `bits` that have this total.
-fn rows_with(totals: &[i64], bits: u64, total: i64) -> u64 {
-    if bits == u64::MAX {
-        let rows = totals[..WORD_BITS].iter().enumerate();
-        return rows.fold(0, |rows, (bit, &other)| rows | u64::from(other == total) << bit);
-    }
-    let rows = BitRows::new(0, bits).filter(|&bit| totals[bit] == total);
-    rows.fold(0, |rows, bit| rows | 1 << bit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::{Rng, for_each_seed};
-    use crate::snapshot::mask::valid_bits;
+    use crate::snapshot::mask::{BitRows, valid_bits};
 
     fn plain(totals: &[i64], bits: u64) -> WordBest {
         let mut best = WordBest { total: i64::MIN, rows: 0, ties: 0 };
@@ -215,6 +208,7 @@ mod tests {
             let valid = valid_bits(0, row_count);
             let mut totals: Vec<i64> = (0..row_count).map(|_| rng.range(0..=5) as i64 - 2).collect();
             let mut word = Word::default();
+            let level = *rng.pick(&Level::available());
             for _ in 0..300 {
                 let bit = rng.range(0..=row_count - 1);
                 word.forget(bit, &totals);
@@ -235,12 +229,12 @@ mod tests {
                 }
                 let expected = plain(&totals, word.scored);
                 match rng.range(0..=3) {
-                    0 => assert_eq!(word.highest(&totals).total, expected.total),
-                    1 => assert_eq!(word.best(&totals), expected),
+                    0 => assert_eq!(word.highest(level, &totals).total, expected.total),
+                    1 => assert_eq!(word.best(level, &totals), expected),
                     2 => {
                         let bits = word.scored & random_bits(rng);
                         if bits != 0 {
-                            assert_eq!(word.best_within(bits, &totals), plain(&totals, bits));
+                            assert_eq!(word.best_within(level, bits, &totals), plain(&totals, bits));
                         }
                     }
                     _ => {}

@@ -281,7 +281,8 @@ impl Made {
 
     /// Weights by plugin. The score list wins over `multiPoint`; 0 means 1.
     /// Differs: upstream takes a negative weight and prefers the worst nodes; here it is refused,
-    /// because it is most likely a slip and the search for the best total counts on totals from 0 up.
+    /// because it is most likely a slip and the search for the best total counts on totals from 0 up
+    /// (`invalid_plugin_lists_are_refused`).
     fn weights(&self, lists: &PluginLists) -> Result<Vec<i64>, ProfileProblem> {
         let mut weights: Vec<Option<i64>> = vec![None; self.plugins.len()];
         let scores = lists.at(ExtensionPoint::Score).enabled.iter();

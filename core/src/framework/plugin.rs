@@ -12,13 +12,14 @@ use std::fmt;
 use crate::class::PodClass;
 use crate::framework::args::PreemptionArgs;
 use crate::framework::detail::Detail;
+use crate::framework::points::placement::{PlacementGeneratePlugin, PlacementScorePlugin};
 use crate::framework::points::{
-    BindPlugin, EnqueueExtensions, PermitPlugin, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
+    BindPlugin, EnqueueExtensions, PermitPlugin, PodRef, PostBindPlugin, PostFilterPlugin, PreBindPlugin,
     ReservePlugin,
 };
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, Symbol};
-use crate::snapshot::mask::BitRows;
+use crate::snapshot::mask::{BitRows, WORD_BITS};
 use crate::world::World;
 
 /// The highest score a plugin gives after normalisation.
@@ -34,6 +35,17 @@ pub enum Reads {
     NodeLocal,
     /// Counts over other nodes: evaluated afresh in every cycle.
     Global,
+}
+
+/// What a plugin reads of a pod, for opportunistic batching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignPod {
+    /// It does not say, or the pod is one that is not batched.
+    NotSigned,
+    /// The pod's spec.
+    Spec,
+    /// The pod's spec and labels.
+    SpecAndLabels,
 }
 
 /// A plugin and the extension points it takes part in.
@@ -56,6 +68,12 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// columns and plans that no plugin can reach.
     fn preemption(&self) -> Option<PreemptionArgs> {
         None
+    }
+
+    /// Sign: what the plugin reads of the pods of a class at PreFilter, Filter, PreScore and Score. One that
+    /// does not say switches opportunistic batching off for its profile. Upstream: `SignPlugin`.
+    fn sign_pod(&self, _class: &PodClass) -> SignPod {
+        SignPod::NotSigned
     }
 
     /// PreEnqueue.
@@ -108,6 +126,16 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         None
     }
 
+    /// PlacementGenerate.
+    fn as_placement_generate(&self) -> Option<&dyn PlacementGeneratePlugin> {
+        None
+    }
+
+    /// PlacementScore.
+    fn as_placement_score(&self) -> Option<&dyn PlacementScorePlugin> {
+        None
+    }
+
     /// The events that bring back pods this plugin rejected. Of a plugin that can reject pods, `None`
     /// means every event. Required, so that nobody says so by forgetting it.
     fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions>;
@@ -117,6 +145,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
 pub trait PreEnqueuePlugin {
     /// `None` lets the pod pass.
     fn pre_enqueue(&self, world: &World, class: &PodClass) -> Option<PreEnqueueResult>;
+
+    /// As [`PreEnqueuePlugin::pre_enqueue`], for a plugin that reads more of the pod than its class.
+    fn pre_enqueue_pod(&self, world: &World, pod: PodRef<'_>) -> Option<PreEnqueueResult> {
+        self.pre_enqueue(world, pod.class)
+    }
 }
 
 /// A PreEnqueue plugin's no: a status for the scheduler, and a message for the pod's owner.
@@ -197,6 +230,11 @@ pub trait FilterPlugin: Sync {
     /// rejected it; a plugin that has no more to say than its reasons says nothing.
     fn details(&self, _world: &World, _class: &PodClass, _row: usize, _details: &mut Vec<Detail>) {}
 
+    /// A verdict may be [`Code::Error`]: then a search asks for errors before it decides anything.
+    fn can_fail(&self) -> bool {
+        false
+    }
+
     /// The verdict on every node this plugin rejects, when it is always the same.
     fn only_rejection(&self) -> Option<(Code, Reason)> {
         None
@@ -231,8 +269,28 @@ pub trait ScorePlugin: Sync {
     /// Asked once per class, and again when [`Plugin::plan_version`] moved.
     fn pre_score(&self, world: &World, class: &PodClass) -> PreScore;
 
+    /// Score and NormalizeScore give 0 to every node for pods of this class, and upstream says no more of
+    /// it: there is no PreScore that skips. The engine does not ask then.
+    fn is_indifferent(&self, _world: &World, _class: &PodClass) -> bool {
+        false
+    }
+
     /// Writes the raw score of `rows[i]` to `scores[i]`.
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]);
+
+    /// Writes the raw scores of all rows of some words: `scores[64 * i + bit]` for each bit of `words[i]`,
+    /// which covers the rows of word `first_word + i`. What is written for other rows does not matter.
+    /// A plugin that works on columns overrides this; what it says must be what [`Self::score`] says.
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        score_words_by_rows(first_word, words, scores, |rows, scores| self.score(world, class, rows, scores));
+        WordScores::Written
+    }
 
     /// How scores of the feasible nodes are brought to one scale.
     fn normalization(&self) -> Normalization {
@@ -244,6 +302,36 @@ pub trait ScorePlugin: Sync {
     /// scaled, in every cycle.
     fn normalize(&self, _world: &World, _class: &PodClass, _rows: &[u32], scores: &mut [i64]) {
         normalize(self.normalization(), scores);
+    }
+}
+
+/// What became of the scores of some words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordScores {
+    /// Every row's score is 0; nothing was written.
+    AllZero,
+    /// They were written.
+    Written,
+}
+
+/// Scores the rows of each word with `score`, which is told the rows and where their scores go.
+pub fn score_words_by_rows(
+    first_word: usize,
+    words: &[u64],
+    scores: &mut [i64],
+    score: impl Fn(&[u32], &mut [i64]),
+) {
+    let mut rows = [0; WORD_BITS];
+    let mut of_rows = [0; WORD_BITS];
+    for ((at, &bits), scores) in (first_word..).zip(words).zip(scores.chunks_mut(WORD_BITS)) {
+        let count = bits.count_ones() as usize;
+        for (row, of_word) in rows.iter_mut().zip(BitRows::new(at, bits)) {
+            *row = u32::try_from(of_word).expect("rows fit u32");
+        }
+        score(&rows[..count], &mut of_rows[..count]);
+        for (bit, &score) in BitRows::new(0, bits).zip(&of_rows[..count]) {
+            scores[bit] = score;
+        }
     }
 }
 

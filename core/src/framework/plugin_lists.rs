@@ -4,7 +4,7 @@
 //! Upstream: apis/config/v1/default_plugins.go.
 
 use crate::framework::extension_point::ExtensionPoint;
-use crate::plugins::{IN_TREE, default_preemption};
+use crate::plugins::{IN_TREE, gang_scheduling, pod_group_pods_count, topology_placement_generator};
 
 /// Stands for all default plugins in a `disabled` list.
 pub const ALL_PLUGINS: &str = "*";
@@ -77,7 +77,14 @@ impl PluginLists {
     /// The default plugins, upstream's order and weights, of a registry that has `is_built`.
     #[must_use]
     pub fn defaults(is_built: impl Fn(&str) -> bool) -> PluginLists {
-        let built = default_plugins().into_iter().filter(|(name, _)| is_built(name));
+        PluginLists::defaults_with(is_built, &[])
+    }
+
+    /// The default plugins with those that feature gates append, in this order.
+    #[must_use]
+    pub fn defaults_with(is_built: impl Fn(&str) -> bool, gated: &[(&'static str, i32)]) -> PluginLists {
+        let all = default_plugins().into_iter().chain(gated.iter().copied());
+        let built = all.filter(|(name, _)| is_built(name));
         let enabled = built.map(|(name, weight)| EnabledPlugin::new(name, weight)).collect();
         let multi_point = PluginSet { enabled, disabled: Vec::new() };
         PluginLists { multi_point, ..PluginLists::default() }
@@ -92,6 +99,13 @@ impl PluginLists {
     /// The lists of one point, to be filled.
     pub fn at_mut(&mut self, point: ExtensionPoint) -> &mut PluginSet {
         &mut self.points[point as usize]
+    }
+
+    /// Takes plugins out of every list: there are no such plugins in this scheduler.
+    pub fn remove(&mut self, names: &[&str]) {
+        let clean = |set: &mut PluginSet| set.enabled.retain(|plugin| !names.contains(&plugin.name.as_str()));
+        clean(&mut self.multi_point);
+        self.points.iter_mut().for_each(clean);
     }
 
     /// The lists with a user's laid over them.
@@ -111,29 +125,16 @@ impl PluginLists {
 /// The plugins of the default profile with their weights, 0 for those that do not score. Those
 /// behind gates that are off by default are not here.
 fn default_plugins() -> Vec<(&'static str, i32)> {
-    let mut plugins: Vec<(&str, i32)> =
-        IN_TREE.iter().filter_map(|descriptor| Some((descriptor.name, descriptor.default_weight?))).collect();
-    for NotBuilt { name, weight, before } in NOT_BUILT {
-        let at = plugins.iter().position(|(built, _)| *built == before).unwrap_or(plugins.len());
-        plugins.insert(at, (name, weight));
-    }
-    plugins
+    IN_TREE.iter().filter_map(|descriptor| Some((descriptor.name, descriptor.default_weight?))).collect()
 }
-
-/// A plugin of upstream's default profile that does not ship with the engine. Whoever registers one of
-/// this name finds it at its place.
-struct NotBuilt {
-    name: &'static str,
-    weight: i32,
-    before: &'static str,
-}
-
-const NOT_BUILT: [NotBuilt; 1] =
-    [NotBuilt { name: "DynamicResources", weight: 2, before: default_preemption::NAME }];
 
 /// Upstream's plugins behind gates that are off by default.
-const GATED_PLUGINS: [&str; 4] =
-    ["DeferredPodScheduling", "GangScheduling", "PodGroupPodsCount", "TopologyPlacementGenerator"];
+const GATED_PLUGINS: [&str; 4] = [
+    "DeferredPodScheduling",
+    gang_scheduling::NAME,
+    pod_group_pods_count::NAME,
+    topology_placement_generator::NAME,
+];
 
 /// Whether upstream has a plugin of this name.
 #[must_use]

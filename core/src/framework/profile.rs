@@ -48,7 +48,14 @@ impl Profile {
                 "{point} has a plugin that does not extend it"
             );
         }
-        let scores = points[ExtensionPoint::Score as usize].iter().map(|&at| (at, weight(at))).collect();
+        for list in &points {
+            assert!(list.iter().all(|&at| at < plugins.len()), "a list names plugins of the profile");
+            let twice = |(place, at): (usize, &PluginIndex)| list[..place].contains(at);
+            assert!(!list.iter().enumerate().any(twice), "a plugin runs once at a point");
+        }
+        let scores: Vec<(PluginIndex, i64)> =
+            points[ExtensionPoint::Score as usize].iter().map(|&at| (at, weight(at))).collect();
+        assert!(scores.iter().all(|&(_, weight)| weight >= 0), "totals are counted from 0 up");
         Profile {
             scheduler_name: scheduler_name.to_owned(),
             percentage_of_nodes_to_score: 0,

@@ -25,6 +25,8 @@ pub type Factory = Arc<dyn Fn(&PluginArgs, &mut Vocabulary) -> Factored + Send +
 #[derive(Clone, Default)]
 pub struct Registry {
     factories: BTreeMap<String, Factory>,
+    /// Plugins that feature gates append to the default ones.
+    gated: Vec<(&'static str, i32)>,
 }
 
 /// A name that is taken.
@@ -80,7 +82,14 @@ impl Registry {
     /// The default plugin lists, of those plugins that are registered.
     #[must_use]
     pub fn default_plugins(&self) -> PluginLists {
-        PluginLists::defaults(|name| self.contains(name))
+        PluginLists::defaults_with(|name| self.contains(name), &self.gated)
+    }
+
+    /// With plugins that feature gates append to the default ones, and their weights.
+    #[must_use]
+    pub fn with_gated(mut self, gated: &[(&'static str, i32)]) -> Registry {
+        self.gated = gated.to_vec();
+        self
     }
 }
 
@@ -94,7 +103,13 @@ impl fmt::Debug for Registry {
 /// Upstream: apis/config/v1/default_plugins.go.
 #[must_use]
 pub fn default_profile(vocabulary: &mut Vocabulary) -> Profile {
-    let registry = Registry::new_in_tree();
+    default_profile_with(vocabulary, &[])
+}
+
+/// The default profile with plugins that feature gates append.
+#[must_use]
+pub fn default_profile_with(vocabulary: &mut Vocabulary, gated: &[(&'static str, i32)]) -> Profile {
+    let registry = Registry::new_in_tree().with_gated(gated);
     let config = ProfileConfig {
         scheduler_name: DEFAULT_SCHEDULER_NAME.to_owned(),
         percentage_of_nodes_to_score: 0,

@@ -18,6 +18,8 @@ pub enum Code {
     Unschedulable,
     /// It does not fit; evicting pods would not help.
     UnschedulableAndUnresolvable,
+    /// There is no answer, and the cycle ends.
+    Error,
 }
 
 impl Code {
@@ -28,6 +30,7 @@ impl Code {
             Code::Success => "Success",
             Code::Unschedulable => "Unschedulable",
             Code::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
+            Code::Error => "Error",
         }
     }
 

@@ -6,13 +6,15 @@
 //!
 //! The feature gates are the ones the conformance traces were recorded with: pod-level resources
 //! and in-place resize are on; comparison operators of tolerations, preemption for deferred
-//! resizes and dynamic resource allocation are off.
+//! resizes are off.
 
 pub mod bench;
 pub mod cases;
+pub mod dra;
 pub mod names;
 pub mod node_tree;
 pub mod nominated_pods;
+pub mod opportunistic_batching;
 pub mod plugin_twin;
 pub mod preemption;
 pub mod queue;
@@ -29,6 +31,7 @@ use crate::input::{
 };
 use crate::plugins::image_locality::naive::NaiveImageStates;
 use crate::plugins::node_ports::naive as node_ports;
+use dra::NaiveDra;
 use storage::NaiveStorage;
 
 /// The highest score a plugin may give a node.
@@ -113,6 +116,8 @@ pub struct NaiveCluster {
     pub budgets: Vec<DisruptionBudgetInput>,
     /// Volumes, claims and the objects around them.
     pub storage: NaiveStorage,
+    /// Devices and claims for them.
+    pub dra: NaiveDra,
 }
 
 impl NaiveCluster {

@@ -63,7 +63,8 @@ pub struct NaiveCandidate {
 /// What preemption does for a pod that no node was feasible for. The search for candidates begins
 /// `offset` nodes into the potential ones; upstream draws it at random.
 ///
-/// Differs: upstream dry-runs nodes side by side and may find more candidates than it asked for.
+/// Differs: upstream dry-runs nodes side by side and may find more candidates than it asked for
+/// (`naive_preemption_answers_every_case`).
 #[must_use]
 pub fn preempt(
     profile: &NaiveProfile,

@@ -348,7 +348,7 @@ impl NaiveQueue {
         if strategy == QueueingStrategy::Skip {
             self.pods[at].place = QueuePlace::Unschedulable;
         } else if strategy == QueueingStrategy::AfterBackoff && must_wait {
-            if self.backoff().pops_early && self.is_held_back(at, queue_plugins) {
+            if self.backoff().pops_early && self.is_gated(at, queue_plugins) {
                 return;
             }
             let known = &mut self.pods[at];
@@ -368,12 +368,12 @@ impl NaiveQueue {
     }
 
     fn make_active(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) {
-        if !self.is_held_back(at, queue_plugins) {
+        if !self.is_gated(at, queue_plugins) {
             self.pods[at].place = QueuePlace::Active;
         }
     }
 
-    fn is_held_back(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) -> bool {
+    fn is_gated(&mut self, at: usize, queue_plugins: &mut impl QueuePlugins) -> bool {
         let known = &mut self.pods[at];
         known.gate = queue_plugins.run_pre_enqueue_plugins(&known.pod, known.gate);
         let Some(plugin) = known.gate else { return false };

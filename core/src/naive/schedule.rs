@@ -26,7 +26,7 @@ pub use filtering::{FilterState, PreFilterOutcome, Search, all_rejections, run_p
 pub(crate) use filtering::{filter, pre_filter};
 #[cfg(test)]
 pub(crate) use scoring::score;
-pub use scoring::{NaiveNodeScore, NaiveScoreState, ScoreError, score_nodes};
+pub use scoring::{NaiveNodeScore, NaiveScoreState, ScoreError, score_nodes, score_nodes_keeping};
 
 /// At least so many feasible nodes are looked for, if there are as many.
 const FEASIBLE_NODES_MIN: usize = 100;
@@ -140,7 +140,8 @@ pub fn schedule(
 /// Differs: upstream runs workers side by side, so that how far it looks beyond the last node it
 /// needs is a matter of luck. Here the search ends with that node, and the feasible nodes are the
 /// first in rotation order. When PreFilter names nodes, upstream makes a list of them in random
-/// order and applies the start index to that; here the list is in the order of the node list.
+/// order and applies the start index to that; here the list is in the order of the node list
+/// (`search_ends_at_num_feasible_nodes_to_find`).
 #[must_use]
 pub fn schedule_pod(
     profile: &NaiveProfile,

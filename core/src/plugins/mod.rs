@@ -12,6 +12,8 @@
 
 pub mod default_binder;
 pub mod default_preemption;
+pub mod dynamic_resources;
+pub mod gang_scheduling;
 pub(crate) mod helper;
 pub mod image_locality;
 pub mod inter_pod_affinity;
@@ -23,10 +25,12 @@ pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
+pub mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod taint_toleration;
+pub mod topology_placement_generator;
 pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;
@@ -50,11 +54,15 @@ pub const IN_TREE: &[&PluginDescriptor] = &[
     &volume_zone::DESCRIPTOR,
     &pod_topology_spread::DESCRIPTOR,
     &inter_pod_affinity::DESCRIPTOR,
+    &dynamic_resources::DESCRIPTOR,
     &default_preemption::DESCRIPTOR,
     &node_resources_balanced_allocation::DESCRIPTOR,
     &image_locality::DESCRIPTOR,
     &default_binder::DESCRIPTOR,
     &node_declared_features::DESCRIPTOR,
+    &gang_scheduling::DESCRIPTOR,
+    &topology_placement_generator::DESCRIPTOR,
+    &pod_group_pods_count::DESCRIPTOR,
 ];
 
 /// The plugin of a name.
@@ -105,6 +113,7 @@ mod tests {
             ("VolumeZone", 0),
             ("PodTopologySpread", 2),
             ("InterPodAffinity", 2),
+            ("DynamicResources", 2),
             ("DefaultPreemption", 0),
             ("NodeResourcesBalancedAllocation", 1),
             ("ImageLocality", 1),

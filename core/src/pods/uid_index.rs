@@ -59,7 +59,7 @@ impl UidIndex {
     /// Notes the row of a UID that has none.
     #[inline]
     pub(super) fn insert(&mut self, uid: PodUid, id: PodId) {
-        debug_assert!(self.get(uid).is_none());
+        debug_assert!(self.get(uid).is_none(), "a UID has one row");
         self.len += 1;
         let (page, at) = place(uid);
         match self.page_mut(page) {
@@ -117,6 +117,27 @@ impl UidIndex {
         while let Some(None) = self.pages.front() {
             self.pages.pop_front();
             self.first += 1;
+        }
+    }
+
+    /// Panics where pages and counts do not agree.
+    pub(super) fn check(&self) {
+        let pages = self.pages.iter().flatten();
+        let live: usize = pages.clone().map(|page| page.live as usize).sum();
+        assert_eq!(live + self.others.len(), self.len, "a UID is on a page or with the others");
+        assert_eq!(pages.clone().count(), self.pages_used, "pages that are there are counted");
+        assert!(!matches!(self.pages.front(), Some(None)), "the first page is there");
+        for page in pages {
+            let rows = page.rows.iter().filter(|&&row| row != NONE).count();
+            assert!(page.live > 0, "a page goes with its last UID");
+            assert_eq!(rows, page.live as usize, "a page counts its UIDs");
+        }
+        for uid in self.others.keys() {
+            let (page, at) = place(*uid);
+            let near =
+                usize::try_from(page.wrapping_sub(self.first)).ok().and_then(|page| self.pages.get(page));
+            let is_on_page = matches!(near, Some(Some(page)) if page.rows[at] != NONE);
+            assert!(!is_on_page, "a UID is in one place");
         }
     }
 

@@ -37,5 +37,7 @@ pub(crate) fn pick_one_node_for_preemption(world: &World, candidates: &[Candidat
     let Some(highest) = merits.iter().max() else { return Vec::new() };
     let mut best: Vec<usize> = (0..candidates.len()).filter(|&at| merits[at] == *highest).collect();
     best.sort_unstable_by_key(|&at| candidates[at].row);
+    debug_assert!(!best.is_empty(), "the best merit is some candidate's");
+    debug_assert!(best.iter().all(|&at| !candidates[at].victims.is_empty()), "a candidate has victims");
     best
 }

@@ -1,5 +1,6 @@
 //! The dry run: on each potential row, who has to go.
 
+use crate::budgets::Allowances;
 use crate::cycle::verdict::Question;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
@@ -24,7 +25,7 @@ pub struct DryRun {
     victims: Vec<Victim>,
     protected: Vec<Victim>,
     others: Vec<Victim>,
-    allowances: Vec<i32>,
+    allowances: Allowances,
     /// Filters whose verdict evictions can change.
     filters: Vec<PluginIndex>,
 }
@@ -32,7 +33,8 @@ pub struct DryRun {
 impl DryRun {
     /// Tries the potential rows from the offset on until there are enough candidates.
     ///
-    /// Differs: upstream tries rows side by side and may find more than it asked for.
+    /// Differs: upstream tries rows side by side and may find more than it asked for
+    /// (`preemptions_equal_naive`).
     pub(crate) fn run(
         &mut self,
         world: &mut World,
@@ -46,6 +48,11 @@ impl DryRun {
         self.filters.extend(plan.filters.iter().chain(&plan.live_filters).filter(changes));
         let mut found = Preemption { potential, ..Preemption::default() };
         let wanted = args.candidates_to_find(found.potential.len());
+        assert!(
+            found.potential.is_empty() || offset < found.potential.len(),
+            "the search begins at a potential row"
+        );
+        debug_assert!(found.potential.is_sorted(), "potential rows are in list order");
         let (mut harmless, mut harmful) = (0, 0);
         for turn in 0..found.potential.len() {
             let row = found.potential[(offset + turn) % found.potential.len()];
@@ -64,6 +71,9 @@ impl DryRun {
             }
         }
         found.best = pick_one_node_for_preemption(world, &found.candidates);
+        debug_assert!(harmless <= wanted, "no more candidates are kept than are wanted");
+        debug_assert_eq!(found.candidates.len(), harmless + harmful, "candidates are counted");
+        debug_assert_eq!(found.best.is_empty(), found.candidates.is_empty(), "some candidate is the best");
         found
     }
 
@@ -77,6 +87,7 @@ impl DryRun {
         let mark = world.supposed();
         let result = self.select_victims_on_node(world, question, row);
         world.undo_to(mark);
+        debug_assert_eq!(world.supposed(), mark, "the world is as it was");
         result
     }
 
@@ -90,7 +101,9 @@ impl DryRun {
         if self.victims.is_empty() {
             return Err(CandidateFailure::NoVictims);
         }
+        let priority = world.class(question.pending.class).priority;
         for victim in &self.victims {
+            debug_assert!(victim.priority < priority, "a victim is of lower priority");
             world.suppose(row, victim.class, -1);
         }
         if let Some(rejection) = question.first_rejection(world, row) {
@@ -98,6 +111,8 @@ impl DryRun {
         }
         self.victims.sort_by_key(|victim| (std::cmp::Reverse(victim.priority), victim.started_s, victim.uid));
         self.filter_victims_with_pdb_violation(world);
+        let parted = self.protected.len() + self.others.len();
+        debug_assert_eq!(parted, self.victims.len(), "a budget protects a victim or it does not");
         let mut candidate = Candidate { row, victims: Vec::new(), violations: 0 };
         let is_mixed = !self.protected.is_empty() && !self.others.is_empty();
         for at in 0..self.protected.len() {
@@ -118,6 +133,8 @@ impl DryRun {
         if candidate.victims.is_empty() {
             return Err(CandidateFailure::NoneHasToGo);
         }
+        debug_assert!(candidate.violations <= candidate.victims.len(), "a violation is a victim's");
+        debug_assert!(candidate.victims.len() <= self.victims.len(), "victims are of lower priority");
         Ok(candidate)
     }
 
@@ -149,7 +166,7 @@ impl DryRun {
             self.others.extend(&self.victims);
             return;
         }
-        budgets.allowances(&mut self.allowances);
+        self.allowances.begin(budgets);
         for victim in &self.victims {
             let class = world.class(victim.class);
             let is_protected =

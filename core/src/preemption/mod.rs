@@ -96,7 +96,7 @@ impl Preemption {
     pub(crate) fn chosen_again(&self, world: &World, missed: NodeId) -> Option<&Candidate> {
         let is_leaving = |&victim: &PodId| {
             let row = world.pods().get(victim);
-            row.is_preempted || world.class(row.class).is_terminating
+            row.is_preempted || row.is_asked_to_go || world.class(row.class).is_terminating
         };
         let row = world.nodes().row_of(missed)?;
         let is_again = |it: &&Candidate| it.row == row && it.victims.iter().all(is_leaving);
@@ -118,7 +118,7 @@ pub(crate) fn why_ineligible(
         return None;
     }
     let mut leaving = leaving_below(world, pending);
-    leaving.any(|pod| pod.is_preempted).then_some(VICTIMS_LEAVING)
+    leaving.any(|pod| pod.is_preempted || pod.is_asked_to_go).then_some(VICTIMS_LEAVING)
 }
 
 /// Pods of lower priority that are on their way out of a pod's nominated node, whoever asked them to
@@ -136,6 +136,10 @@ fn leaving_below(world: &World, pending: Pending) -> impl Iterator<Item = &PodRo
 pub(crate) fn potential_rows(world: &mut World, question: Question<'_>, potential: &mut NodeMask) {
     let Question { profile, plan, pending, reserved } = question;
     let node_count = world.nodes().node_count();
+    debug_assert!(
+        reserved.is_none_or(|rows| rows.node_count() == node_count),
+        "reserved rows are of these nodes"
+    );
     potential.reset(node_count);
     let mut left = match &plan.scope {
         FilterScope::Rejected { code, .. } => {

@@ -136,6 +136,27 @@ impl ActiveQueue {
         self.len = in_lanes + self.heap.len();
     }
 
+    /// All tickets, leftovers included, in no order.
+    pub(super) fn tickets(&self) -> impl Iterator<Item = Ticket> + '_ {
+        let in_lanes = self.lanes.values().flat_map(|lane| lane.in_time.iter().chain(lane.late.iter()));
+        in_lanes.map(|place| place.ticket).chain(self.heap.iter().map(|place| place.ticket))
+    }
+
+    /// Panics where places do not stand in order.
+    pub(super) fn check(&self) {
+        for lane in self.lanes.values() {
+            let in_time = lane.in_time.iter().map(|place| (place.time_ns, place.order));
+            assert!(in_time.is_sorted(), "a lane's places stand in order of time");
+            lane.late.check(LanePlace::before);
+        }
+        self.heap.check(|one, other| self.order.less(&one.key, &other.key));
+        if let QueueOrder::Plugin(_) = self.order {
+            assert!(self.lanes.is_empty(), "lanes are PrioritySort's");
+        } else {
+            assert!(self.heap.is_empty(), "PrioritySort's order has lanes");
+        }
+    }
+
     /// Tickets, leftovers included.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -146,6 +146,18 @@ impl BackoffQueue {
         errors.retain(|place| is_live(place.ticket), less_backoff_completed);
     }
 
+    /// All tickets, leftovers included, in no order: of rejected pods, and of others.
+    pub(super) fn tickets(&self) -> (impl Iterator<Item = Ticket> + '_, impl Iterator<Item = Ticket> + '_) {
+        let BackoffQueue { rejected, errors, .. } = self;
+        (rejected.iter().map(|place| place.ticket), errors.iter().map(|place| place.ticket))
+    }
+
+    /// Panics where places do not stand in order.
+    pub(super) fn check(&self) {
+        self.rejected.check(less_backoff_completed_with_priority(&self.settings, &self.order));
+        self.errors.check(less_backoff_completed);
+    }
+
     /// Tickets, leftovers included.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -119,6 +119,7 @@ impl QueueingHintMap {
     #[must_use]
     pub fn hint(&self, world: &World, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
         let class = world.class(pod.class);
+        debug_assert!(usize::from(plugin.0) < self.sources.len(), "hints are those of the profile's plugins");
         match &self.sources[usize::from(plugin.0)] {
             Source::Registered(plugin, events) => events.iter().any(|registered| {
                 registered.event.covers(event.what)

@@ -6,7 +6,7 @@
 //! Upstream: backend/queue/active_queue.go `inFlightEvents`.
 
 use std::collections::{VecDeque, vec_deque};
-use std::ops::IndexMut;
+use std::ops::{Index, IndexMut};
 
 use crate::ids::PodId;
 use crate::mutants::{Mutant, Mutants};
@@ -66,6 +66,31 @@ impl InFlightEvents {
         self.len == 0 && !self.leaks()
     }
 
+    /// Pods in flight.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Panics where the list of pods and the events kept do not agree.
+    pub(super) fn check(&self, entries: &impl Index<usize, Output = QueuedPodInfo>) {
+        let (mut at, mut previous, mut length) = (self.first, NONE, 0);
+        let mut since = self.base;
+        while at != NONE {
+            let entry = &entries[at as usize];
+            assert_eq!(entry.previous, previous, "neighbours in flight know each other");
+            assert!(entry.since >= since || entry.since < self.lost_before, "who was popped first saw least");
+            length += 1;
+            assert!(length <= self.len, "the list in flight ends");
+            since = since.max(entry.since);
+            (previous, at) = (at, entry.next);
+        }
+        assert_eq!(length, self.len, "pods in flight are counted");
+        assert_eq!(previous, self.last, "the last pod in flight is known");
+        assert!(self.events.len() <= EVENTS_MAX, "only so many events are kept");
+        assert!(self.len > 0 || self.events.is_empty(), "events are kept for pods in flight");
+        assert!(since <= self.base + self.events.len() as u64, "nobody has seen what has not happened");
+    }
+
     /// A pod leaves, and its place stays.
     pub(super) fn leak(&mut self) {
         self.is_leaking = true;
@@ -94,6 +119,7 @@ impl InFlightEvents {
     ) {
         let since = self.base + self.events.len() as u64;
         let last = std::mem::replace(&mut self.last, pod.0);
+        debug_assert_ne!(last, pod.0, "a pod is in flight once");
         if last == NONE {
             self.first = pod.0;
         } else {
@@ -118,6 +144,7 @@ impl InFlightEvents {
         } else {
             entries[next as usize].previous = previous;
         }
+        debug_assert!(self.len > 0, "only a pod in flight is done with");
         self.len -= 1;
         if self.mutants.has(Mutant::InFlightEventsLost) {
             self.base += self.events.len() as u64;
@@ -142,6 +169,7 @@ impl InFlightEvents {
             self.events.clear();
             self.lost_before = self.base;
         }
+        debug_assert!(self.events.len() < EVENTS_MAX, "only so many events are kept");
         self.events.push_back(event.clone());
     }
 
@@ -150,7 +178,10 @@ impl InFlightEvents {
         if entry.since < self.lost_before {
             return UnseenEvents::Lost;
         }
-        debug_assert!(self.base <= entry.since || self.mutants.has(Mutant::InFlightEventsLost));
+        debug_assert!(
+            self.base <= entry.since || self.mutants.has(Mutant::InFlightEventsLost),
+            "events are kept for the pod that was popped first"
+        );
         let seen = entry.since.saturating_sub(self.base);
         let seen = usize::try_from(seen).expect("no more than there are");
         UnseenEvents::Events(self.events.range(seen..))

@@ -3,11 +3,13 @@
 
 pub mod active_queue;
 pub mod backoff_queue;
+mod checks;
 pub mod events_of_interest;
 pub mod hints;
 mod in_flight_events;
 pub mod order;
 pub mod plugin_set;
+pub mod pod_group_queue;
 pub mod queue_incoming_pods;
 pub mod queued_pod_info;
 pub mod scheduling_queue;

@@ -128,6 +128,21 @@ impl<T> Heap<T> {
         Some(first)
     }
 
+    /// The items, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter()
+    }
+
+    /// Panics if an item stands before its parent.
+    pub(super) fn check(&self, less: impl Fn(&T, &T) -> bool) {
+        for at in 1..self.items.len() {
+            assert!(
+                !less(&self.items[at], &self.items[(at - 1) / 2]),
+                "no item of a heap is before its parent"
+            );
+        }
+    }
+
     /// Keeps the items that pass.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool, less: impl Fn(&T, &T) -> bool) {
         self.items.retain(keep);

@@ -18,7 +18,7 @@ impl PluginNumberSet {
     /// One plugin.
     #[must_use]
     pub fn one(plugin: PluginNumber) -> PluginNumberSet {
-        debug_assert!(usize::from(plugin.0) < PLUGINS_MAX);
+        debug_assert!(usize::from(plugin.0) < PLUGINS_MAX, "a plugin has a bit of the set");
         PluginNumberSet(1 << plugin.0)
     }
 

@@ -10,8 +10,11 @@
 //!                           └──event that helps── Unschedulable
 //! ```
 //!
-//! Upstream: backend/queue/scheduling_queue.go, without pod groups.
+//! The members of a pod group have one entry, under the row of one of them ([`super::pod_group_queue`]).
+//!
+//! Upstream: backend/queue/scheduling_queue.go.
 
+mod pod_groups;
 mod requeueing;
 
 use crate::chunked::Chunked;
@@ -21,6 +24,7 @@ use crate::reclaim::Marks;
 
 use super::active_queue::ActiveQueue;
 use super::backoff_queue::{BACKOFF_Q_ORDERING_WINDOW_NS, BackoffKind, BackoffQueue, BackoffSettings};
+use super::checks::QueueParts;
 use super::event::{ClusterEvent, Event, PodFacts, UNSCHEDULED_POD_ADD, WILDCARD};
 use super::events_of_interest::EventsOfInterest;
 use super::in_flight_events::InFlightEvents;
@@ -29,6 +33,7 @@ use super::plugin_set::{PluginNumber, PluginNumberSet};
 use super::queue_incoming_pods::{Cause, QueueIncomingPods};
 use super::queued_pod_info::{ProfileNumber, QueuePlace, QueuedPod, QueuedPodInfo};
 use super::unschedulable_pods::{GroupKey, UnschedulablePods};
+pub(crate) use pod_groups::{Entity, GroupAttempt};
 use requeueing::is_pod_worth_requeuing;
 
 /// How often pods are looked at that wait too long. Upstream: `PriorityQueue.Run`.
@@ -58,7 +63,7 @@ impl Default for QueueSettings {
     }
 }
 
-/// Whom the queue asks.
+/// The plugins as the queue calls them: PreEnqueue and queueing hints.
 pub trait QueuePlugins {
     /// Asks the PreEnqueue plugins of the pod's profile, `first` before the others. The one that
     /// holds the pod back, if any.
@@ -115,7 +120,7 @@ pub struct QueueCounts {
 }
 
 impl QueueCounts {
-    fn of(&mut self, place: QueuePlace) -> Option<&mut usize> {
+    pub(super) fn of(&mut self, place: QueuePlace) -> Option<&mut usize> {
         match place {
             QueuePlace::Out => None,
             QueuePlace::Active => Some(&mut self.active),
@@ -180,6 +185,18 @@ impl SchedulingQueue {
         self
     }
 
+    /// What `checks` holds against each other.
+    pub(super) fn parts(&self) -> QueueParts<'_> {
+        assert!(self.moving.is_empty(), "nobody is on the way between two events");
+        QueueParts {
+            entries: &self.entries,
+            active: &self.active,
+            backoff: &self.backoff,
+            unschedulable_pods: &self.unschedulable_pods,
+            in_flight: &self.in_flight,
+        }
+    }
+
     /// How many pods are where.
     #[must_use]
     pub fn counts(&self) -> QueueCounts {
@@ -201,6 +218,11 @@ impl SchedulingQueue {
     #[must_use]
     pub fn place(&self, pod: PodId) -> QueuePlace {
         self.entries.get(pod.index()).map_or(QueuePlace::Out, |entry| entry.place)
+    }
+
+    /// A pod as the queue knows it.
+    pub(crate) fn queued(&self, pod: PodId) -> QueuedPod {
+        self.entries[pod.index()].pod(pod)
     }
 
     /// When a pod became ready last.
@@ -267,6 +289,7 @@ impl SchedulingQueue {
             self.entries.push(QueuedPodInfo::default());
         }
         debug_assert_eq!(self.place(pod.pod), QueuePlace::Out, "a pod is added once");
+        debug_assert!(usize::from(pod.profile.0) < self.interest.len(), "a queued pod is one of a profile");
         self.orders += 1;
         self.incoming.because(Cause::Event(UNSCHEDULED_POD_ADD));
         self.entries[pod.pod.index()] = QueuedPodInfo::new(&pod, now_ns, self.orders);
@@ -345,6 +368,7 @@ impl SchedulingQueue {
             None if self.pops_early() => self.pop_backoff()?,
             None => return None,
         };
+        debug_assert_ne!(self.place(pod), QueuePlace::InFlight, "a pod is popped once");
         self.set_place(pod, QueuePlace::InFlight);
         self.entries[pod.index()].attempts += 1;
         self.in_flight.move_pod_to_in_flight(pod, &mut self.entries);
@@ -377,6 +401,10 @@ impl SchedulingQueue {
         now_ns: u64,
         queue_plugins: &mut impl QueuePlugins,
     ) {
+        debug_assert!(
+            matches!(self.place(pod), QueuePlace::Out | QueuePlace::InFlight),
+            "a pod that comes back is in no queue"
+        );
         let entry = &mut self.entries[pod.index()];
         let is_error = unschedulable.is_empty() && pending.is_empty();
         if !(is_error && self.mutants.has(Mutant::StaleRejectors)) {

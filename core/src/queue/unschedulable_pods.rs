@@ -10,7 +10,7 @@
 //! class, and touches a pod only to move it. Ten thousand pods behind one scheduling gate are one
 //! group: an event that does not concern them costs one comparison.
 
-use std::ops::IndexMut;
+use std::ops::{Index, IndexMut};
 
 use rustc_hash::FxHashMap;
 
@@ -80,10 +80,45 @@ impl UnschedulablePods {
         self.len == 0
     }
 
+    /// Pods that wait.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Panics where groups, buckets and the pods' entries do not agree.
+    pub(super) fn check(&self, entries: &impl Index<usize, Output = QueuedPodInfo>) {
+        let mut listed = 0;
+        for (at, bucket) in self.buckets.iter().enumerate() {
+            if bucket.pods.is_empty() {
+                assert!(self.free.contains(&id(at)), "a bucket without pods is free");
+                continue;
+            }
+            listed += bucket.pods.len();
+            let group = &self.groups[bucket.group as usize];
+            assert_eq!(group.buckets[bucket.slot as usize], id(at), "a bucket is where it says in its group");
+            let known = self.bucket_of_class.get(&(bucket.group, bucket.class));
+            assert_eq!(known, Some(&id(at)), "a bucket is found by its class");
+            for (slot, &pod) in bucket.pods.iter().enumerate() {
+                let entry = &entries[pod.index()];
+                assert_eq!((entry.bucket, entry.slot), (id(at), id(slot)), "a pod is where its entry says");
+                assert_eq!(entry.class, bucket.class, "the pods of a bucket are of one class");
+                assert_eq!(GroupKey::of(entry), group.key, "the same may help all pods of a group");
+            }
+        }
+        assert_eq!(listed, self.len, "pods that wait are counted");
+        assert_eq!(
+            self.bucket_of_class.len() + self.free.len(),
+            self.buckets.len(),
+            "a bucket is used or free"
+        );
+        assert_eq!(self.group_of_key.len(), self.groups.len(), "a group has one key");
+    }
+
     /// Adds a pod, and writes its place into its entry.
     pub(super) fn insert(&mut self, pod: PodId, entry: &mut QueuedPodInfo) {
         let bucket = self.bucket_for(GroupKey::of(entry), entry.class);
         let pods = &mut self.buckets[bucket as usize].pods;
+        debug_assert_eq!(entry.bucket, NONE, "a pod waits in one bucket");
         entry.bucket = bucket;
         entry.slot = id(pods.len());
         pods.push(pod);
@@ -162,6 +197,7 @@ impl UnschedulablePods {
         let Bucket { group, slot, class, .. } = self.buckets[at as usize];
         self.bucket_of_class.remove(&(group, class));
         let list = &mut self.groups[group as usize].buckets;
+        debug_assert_eq!(list[slot as usize], at, "a bucket is where it says in its group");
         list.swap_remove(slot as usize);
         if let Some(&moved) = list.get(slot as usize) {
             self.buckets[moved as usize].slot = slot;

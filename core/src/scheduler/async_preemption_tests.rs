@@ -45,7 +45,7 @@ fn bindings(calls: &[String]) -> Vec<&str> {
     calls.iter().map(String::as_str).filter(|call| call.contains(" -> ")).collect()
 }
 
-/// One cycle that finds no node; whom it asked to go.
+/// One cycle that finds no node; the victims it deleted.
 #[track_caller]
 fn fails(lab: &mut SchedulerLab, uid: u64) -> Vec<String> {
     let (step, calls) = lab.step();
@@ -57,7 +57,7 @@ fn fails(lab: &mut SchedulerLab, uid: u64) -> Vec<String> {
 
 /// Not even asked to be tried would the pod be.
 #[track_caller]
-fn is_held_back(lab: &mut SchedulerLab, uid: u64) {
+fn assert_gated(lab: &mut SchedulerLab, uid: u64) {
     lab.activate(uid);
     assert_eq!(lab.standing(uid), Some(Standing::Gated));
 }
@@ -74,12 +74,12 @@ fn preemptor_is_gated_until_all_victims_are_deleted() {
         victims(&mut lab, 1..=2, "2", "n1");
         lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"], "the last victim waits for the answer");
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         assert_eq!(lab.nomination(9), Some("n1"));
         lab.answer("1 x", Ok(()));
         assert_eq!(lab.calls(), ["2 x"]);
         lab.gone(1);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.gone(2);
         assert_eq!(lab.run(), ["9 -> n1"], "its end is seen before the call is answered");
         lab.answer("2 x", Ok(()));
@@ -93,7 +93,7 @@ fn preemptor_of_one_victim_is_gated_until_its_deletion_is_answered() {
         victims(&mut lab, 1..=1, "1", "n1");
         lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.answer("1 x", Ok(()));
         assert!(!lab.scheduler.is_pod_running_preemption(PodUid(9)));
         assert_eq!(lab.run(), [""; 0], "nothing has come free yet");
@@ -124,10 +124,10 @@ fn higher_priority_pod_takes_the_nominated_node_of_preemptor() {
         victims(&mut lab, 1..=4, "1", "n1");
         lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1", "2", "3"]);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.pod(10, pod().cpu("4").priority(200));
         assert_eq!(fails(&mut lab, 10), ["1", "2", "3"], "both evict the same pods");
-        is_held_back(&mut lab, 10);
+        assert_gated(&mut lab, 10);
         assert_eq!((lab.nomination(9), lab.nomination(10)), (None, Some("n1")));
         for uid in 1..=3 {
             // The other's call finds nobody any more.
@@ -152,8 +152,8 @@ fn lower_priority_preemptor_may_share_a_large_node() {
         assert_eq!(fails(&mut lab, 9), ["3"]);
         lab.pod(8, pod().cpu("2").priority(50));
         assert_eq!(fails(&mut lab, 8), ["1", "2", "3"], "with the first on the node, all have to go");
-        is_held_back(&mut lab, 8);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 8);
+        assert_gated(&mut lab, 9);
         for uid in 1..=2 {
             delete(&mut lab, uid);
         }
@@ -370,7 +370,7 @@ fn gated_preemptor_is_activated_when_its_last_victim_is_deleted_whatever_the_hin
         victims(&mut lab, 1..=2, "1", "n1");
         lab.pod(9, pod().cpu("1").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1"]);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         delete(&mut lab, 1);
         lab.calls();
         delete(&mut lab, 2);
@@ -408,7 +408,7 @@ fn preemptor_whose_node_was_taken_preempts_on_another_node() {
         assert_eq!(fails(&mut lab, 5), ["1", "2", "3"]);
         (1..=3).for_each(|uid| delete(&mut lab, uid));
         assert_eq!(lab.calls(), ["4 x"]);
-        is_held_back(&mut lab, 5);
+        assert_gated(&mut lab, 5);
         lab.node(&node("n2").cpu("4"));
         victims(&mut lab, 11..=14, "1", "n2");
         lab.pod(6, pod().cpu("2").priority(100));
@@ -429,7 +429,7 @@ fn failed_victim_deletion_ends_preemption_and_requeues_preemptor() {
         lab.pod(9, pod().cpu("4").priority(100));
         assert_eq!(fails(&mut lab, 9), ["1", "2"]);
         lab.answer("1 x", Err(CallFailure::Transient));
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.answer("2 x", Ok(()));
         assert_eq!(lab.calls(), [""; 0], "the last victim is left alone");
         assert_eq!(fails(&mut lab, 9), ["1", "2"], "and tried again at once");
@@ -449,9 +449,9 @@ fn last_victim_already_deleted_activates_preemptor() {
         lab.pod(9, pod().cpu("4").priority(100));
         fails(&mut lab, 9);
         lab.gone(2);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.gone(1);
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         lab.answer("1 x", Err(CallFailure::NotFound));
         assert_eq!(lab.run(), ["9 -> n1"], "nobody is left to be asked");
     }
@@ -533,7 +533,7 @@ fn delete_answer_of_earlier_preemption_does_not_end_the_later_one() {
         lab.placed(3, pod().cpu("2").priority(100), "n1");
         assert_eq!(fails(&mut lab, 9), ["1"]);
         lab.answer("2 x", Err(CallFailure::Other));
-        is_held_back(&mut lab, 9);
+        assert_gated(&mut lab, 9);
         delete(&mut lab, 1);
         assert_eq!(lab.run(), ["9 -> n1"]);
     }
@@ -581,7 +581,7 @@ fn gated_preemptor_writes_no_pre_enqueue_condition() {
     victims(&mut lab, 1..=2, "2", "n1");
     lab.pod(9, pod().cpu("4").priority(100));
     fails(&mut lab, 9);
-    is_held_back(&mut lab, 9);
+    assert_gated(&mut lab, 9);
     assert_eq!(lab.calls(), [""; 0]);
     let waiting = "waiting for the preemption for this pod to be finished";
     assert_eq!(lab.scheduler.waiting_reasons(1), [(waiting.to_owned(), 1)]);

@@ -80,6 +80,7 @@ impl Scheduler {
             }
         };
         let row = *self.world.pods().get(pod);
+        debug_assert_eq!(row.node(), Some(node), "a pod is assumed before its binding cycle");
         let (uid, class) = (row.uid, row.class);
         let pre_binds = PluginNumberSet::NONE;
         if !permits.is_empty() {
@@ -351,6 +352,10 @@ impl Scheduler {
     }
 
     fn bind(&mut self, cycle: &BindingCycle) {
+        debug_assert!(
+            !self.binding_cycles.is_waiting_on_permit(cycle.uid),
+            "Permit is over before a pod is bound"
+        );
         self.end_pre_bind(cycle, label::SUCCESS);
         if let Some(stored) = self.binding_cycles.get_mut(cycle.uid) {
             stored.times.pre_bind_ns = 0;
@@ -405,10 +410,21 @@ impl Scheduler {
         }
         if let Some(uid) = self.binding_cycles.take_owner(id) {
             self.continue_binding_cycle(uid, id, finished.result);
-        } else if let ApiCall::DeletePod { pod } = finished.call {
-            self.on_victim_deletion_answer(id, pod, finished.result);
+        } else {
+            match finished.call {
+                ApiCall::AddDisruptionTarget { pod, .. } => {
+                    self.on_disruption_target_answer(id, pod, finished.result);
+                }
+                ApiCall::DeletePod { pod } => self.on_victim_deletion_answer(id, pod, finished.result),
+                ApiCall::Bind { .. }
+                | ApiCall::PatchStatus(_)
+                | ApiCall::BindVolumes(_)
+                | ApiCall::WriteClaims(_)
+                | ApiCall::PatchPodGroupStatus(_) => {}
+            }
         }
         self.serve_requests();
+        self.check_now_and_then();
     }
 
     fn continue_binding_cycle(&mut self, uid: PodUid, id: CallId, result: Result<(), CallFailure>) {
@@ -530,7 +546,7 @@ impl Scheduler {
             BindingStage::Binding(_) => self.dispatcher.remove_pending(uid),
             _ => {}
         }
-        self.queue.delete(pod);
+        self.delete_from_queue(pod);
         self.abandon_binding(uid);
     }
 
@@ -616,9 +632,7 @@ impl Scheduler {
                 }
             }
             Request::Activate { pod } => {
-                let Some(pod) = self.world.pods().find(pod) else { return };
-                let now_ns = self.now_ns;
-                self.with_queue(|queue, queue_plugins| queue.activate(pod, now_ns, queue_plugins));
+                self.activate_in_queue(pod);
             }
         }
     }

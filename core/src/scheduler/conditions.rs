@@ -55,6 +55,18 @@ impl Conditions {
         self.ids.len()
     }
 
+    /// Panics where ids and messages do not agree. See `Scheduler::check`.
+    pub(super) fn check(&self) {
+        assert_eq!(self.ids.len() + self.free.len(), self.said.len(), "an id has a message or is free");
+        for (said, &id) in &self.ids {
+            assert_ne!(id, NO_CONDITION, "a message has an id of its own");
+            assert_eq!(self.get(id), Some(said), "a message is found by its id");
+        }
+        for &at in &self.free {
+            assert!(self.said[at as usize].is_none(), "a free id has no message");
+        }
+    }
+
     /// Forgets what no pod's row says any more.
     pub(super) fn sweep(&mut self, rows: impl Iterator<Item = u32>) {
         let mut kept = Bits::default();

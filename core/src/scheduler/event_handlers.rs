@@ -9,15 +9,16 @@ use super::{PodUpdate, Scheduler};
 use crate::class::PodClass;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::NodeInput;
+use crate::input::dra::DraKind;
 use crate::input::storage::StorageKey;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::queue::event::{
     ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, ActionType, ClusterEvent, Event, EventObject, EventResource,
-    NodeState, PodFacts,
+    NodeState, PodFacts, UNSCHEDULED_POD_ADD,
 };
-use crate::queue::{PreCheck, QueuePlace, QueuedPod};
+use crate::queue::{PreCheck, QueueCounts, QueuePlace, QueuedPod};
 use crate::resources::{Amounts, ResourceKind};
 use crate::storage::StorageNews;
 
@@ -46,6 +47,14 @@ impl Scheduler {
                 let StorageKey { kind, namespace, name } = object.key();
                 let kind = ObjectKind::Storage(kind);
                 self.raise(NamedObject { kind, namespace: &namespace, name: &name }, action, news);
+            }
+            ObjectInput::PodGroup(group) => self.add_or_update_pod_group(group),
+            ObjectInput::Dra(object) => {
+                let news = StorageNews::Dra(self.world.upsert_dra(object));
+                let (kind, namespace, name) = object.key();
+                // Devices of slices that are there have other taints. Upstream: tracker.go `syncSlice`.
+                let action = if kind == DraKind::DeviceTaintRule { ActionType::UPDATE } else { action };
+                self.raise(NamedObject { kind: ObjectKind::Dra(kind), namespace, name }, action, news);
             }
             ObjectInput::Named(object) => self.raise(object, action, StorageNews::Anything),
         }
@@ -77,8 +86,13 @@ impl Scheduler {
                 let (namespace, name) = (namespace.to_owned(), name.to_owned());
                 self.world.remove_storage(&StorageKey { kind, namespace, name })
             }
-            ObjectKind::ResourceClaim | ObjectKind::ResourceSlice | ObjectKind::DeviceClass => {
-                StorageNews::Anything
+            ObjectKind::PodGroup => return self.delete_pod_group(namespace, name),
+            ObjectKind::Dra(kind) => {
+                let news = StorageNews::Dra(self.world.remove_dra(kind, namespace, name));
+                if kind == DraKind::DeviceTaintRule {
+                    return self.raise(object, ActionType::UPDATE, news);
+                }
+                news
             }
             ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes have keys of their own"),
         };
@@ -86,7 +100,7 @@ impl Scheduler {
     }
 
     /// Raises the event of an object of a kind that some plugin may wait for.
-    fn raise(&mut self, object: NamedObject<'_>, action: ActionType, news: StorageNews) {
+    pub(super) fn raise(&mut self, object: NamedObject<'_>, action: ActionType, news: StorageNews) {
         let Some(resource) = object.kind.row().event else { return };
         let symbols = &mut self.world.vocabulary.symbols;
         let (namespace, name) = (symbols.intern(object.namespace), symbols.intern(object.name));
@@ -102,7 +116,8 @@ impl Scheduler {
     /// A namespace has other labels, or is gone.
     ///
     /// Differs: upstream lets no plugin hear of namespaces, and a pod that waits for one to be selected by a
-    /// term's `namespaceSelector` waits for the flush (kubernetes#141953).
+    /// term's `namespaceSelector` waits for the flush (kubernetes#141953)
+    /// (`namespace_label_change_requeues_pods_with_namespace_selector`).
     fn on_namespace_change(&mut self, name: &str, action: ActionType) {
         let is_heard = self.settings.known_gaps == KnownGaps::Mended
             && !self.settings.mutants.has(Mutant::NamespaceUnheard);
@@ -160,6 +175,7 @@ impl Scheduler {
 
     /// A pod was added or changed.
     pub(super) fn add_or_update_pod(&mut self, update: &PodUpdate) {
+        let forgets_victims = self.settings.mutants.has(Mutant::VictimsForgotten);
         let mut has_other_class = false;
         let pod = match self.world.pods().find(update.uid) {
             None => self.add_pod(update),
@@ -171,8 +187,7 @@ impl Scheduler {
         };
         let row = self.world.pods_mut().get_mut(pod);
         row.started_s = update.started_s.unwrap_or(i64::MAX);
-        // Whoever evicts knows its victims: the event that tells of their leaving need not say why.
-        row.is_preempted |= update.is_preempted;
+        row.is_preempted = update.is_preempted && !forgets_victims;
         let class = row.class;
         if self.world.class(class).is_terminating {
             self.on_victim_deletion(update.uid);
@@ -192,6 +207,9 @@ impl Scheduler {
             (None, None) => PodState::Foreign,
         };
         let pod = self.world.pods_mut().insert(update.uid, update.class, state, update.created_ns);
+        if let Some(group) = update.group {
+            self.add_pod_group_member(pod, group, state);
+        }
         self.counts.enter(state);
         if let Some(node) = update.node {
             self.world.place(pod, node);
@@ -204,13 +222,26 @@ impl Scheduler {
 
     /// Puts a pod that is ours into the queue.
     pub(super) fn add_pod_to_scheduling_queue(&mut self, pod: PodId) {
-        let queued = self.queued(pod);
-        let now_ns = self.now_ns;
-        self.with_queue(|queue, queue_plugins| queue.add(queued, now_ns, queue_plugins));
+        match self.group_of(pod) {
+            None => {
+                let queued = self.queued(pod);
+                let now_ns = self.now_ns;
+                self.with_queue(|queue, queue_plugins| queue.add(queued, now_ns, queue_plugins));
+            }
+            Some(group) => {
+                self.add_pod_group_member_to_queue(pod, group, 0);
+                self.wake_gated_group(group);
+            }
+        }
+        if self.settings.gates.generic_workload && self.parts.iter().any(|it| it.hears_of_unscheduled_pods) {
+            let event = Event::pod(UNSCHEDULED_POD_ADD, None, Some(self.facts(pod)));
+            self.move_all_to_active_or_backoff_queue(&event, PreCheck::Everyone);
+        }
     }
 
     /// Looks afresh at every pod that is on no node; the queue is empty.
     pub(super) fn admit_all_unplaced(&mut self) {
+        debug_assert_eq!(self.queue.counts(), QueueCounts::default(), "the queue is new");
         let unplaced = |row: &crate::pods::PodRow| matches!(row.state, PodState::Pending | PodState::Foreign);
         let pods: Vec<PodId> =
             self.world.pods().ids().filter(|&pod| unplaced(self.world.pods().get(pod))).collect();
@@ -264,11 +295,17 @@ impl Scheduler {
 
     /// The API says that a pod is where we put it.
     fn confirm_assumed_pod(&mut self, pod: PodId) {
+        debug_assert_eq!(
+            self.world.pods().get(pod).state,
+            PodState::Assumed,
+            "only what is assumed is confirmed"
+        );
         self.move_to(pod, PodState::Bound);
         self.count_scheduled(pod);
         let row = self.world.pods_mut().get_mut(pod);
         let (uid, was_nominated) = (row.uid, row.nominated().is_some());
         self.world.forget_volumes(uid);
+        self.world.unreserve_devices(uid);
         self.nominated_node_name_versions.delete(uid);
         if was_nominated && !self.settings.mutants.has(Mutant::BoundStillNominated) {
             self.update_nominated_pod(pod, None);
@@ -282,10 +319,11 @@ impl Scheduler {
     /// Somebody else bound it, or bound it elsewhere than we assumed.
     fn add_assigned_pod_to_cache(&mut self, pod: PodId, class: ClassId, node: NodeId) {
         let row = *self.world.pods().get(pod);
-        self.queue.delete(pod);
+        self.delete_from_queue(pod);
         self.preemption_executor.end(row.uid);
         self.abandon_binding(row.uid);
         self.world.unreserve_volumes(row.uid);
+        self.world.unreserve_devices(row.uid);
         if row.node().is_some() {
             let before = self.facts(pod);
             self.world.displace(pod);
@@ -304,6 +342,11 @@ impl Scheduler {
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
         self.move_to(pod, PodState::Bound);
+        debug_assert_eq!(self.queue.place(pod), QueuePlace::Out, "a bound pod is not queued");
+        debug_assert!(
+            self.world.nominator().node_of(row.uid).is_none(),
+            "a bound pod holds its room by being there"
+        );
         self.add_assigned_pod_event(pod);
     }
 
@@ -311,10 +354,11 @@ impl Scheduler {
     /// Upstream: eventhandlers.go `handleAssumedPodDeletion`.
     fn handle_assumed_pod_deletion(&mut self, pod: PodId, class: ClassId) {
         let before = self.facts(pod);
-        self.queue.delete(pod);
+        self.delete_from_queue(pod);
         self.abandon_binding(before.uid);
         self.dispatcher.remove_pending(before.uid);
         self.world.unreserve_volumes(before.uid);
+        self.world.unreserve_devices(before.uid);
         self.world.displace(pod);
         self.world.pods_mut().get_mut(pod).class = class;
         self.move_to(pod, PodState::Pending);
@@ -326,6 +370,7 @@ impl Scheduler {
 
     /// The pod counts by its class: takes it off its node while the class changes.
     fn update_assigned_pod_in_cache(&mut self, pod: PodId, class: ClassId, node: NodeId) {
+        debug_assert_eq!(self.world.pods().get(pod).node(), Some(node), "the pod stays where it is");
         self.world.displace(pod);
         self.world.pods_mut().get_mut(pod).class = class;
         self.world.place(pod, node);
@@ -357,6 +402,10 @@ impl Scheduler {
             .collect();
         match row.state {
             PodState::Foreign => {}
+            PodState::Pending if self.group_of(pod).is_some() => {
+                let group = self.group_of(pod).expect("it was just asked");
+                self.update_pod_group_member(pod, group);
+            }
             PodState::Pending => {
                 let queued = self.queued(pod);
                 let now_ns = self.now_ns;
@@ -384,12 +433,13 @@ impl Scheduler {
         let Some(pod) = self.world.pods().find(uid) else { return };
         let row = *self.world.pods().get(pod);
         let before = self.facts(pod);
-        self.queue.delete(pod);
+        self.delete_from_queue(pod);
         self.preemption_executor.end(uid);
         self.abandon_binding(uid);
         self.dispatcher.remove_pending(uid);
         self.nominated_node_name_versions.delete(uid);
         self.world.unreserve_volumes(uid);
+        self.world.unreserve_devices(uid);
         let mutants = self.settings.mutants;
         let held = self.missed.remove(&uid).or(row.nominated());
         let before = PodFacts { nominated: held, ..before };
@@ -407,6 +457,8 @@ impl Scheduler {
             self.update_nominated_pod(pod, None);
         }
         self.counts.leave(row.state);
+        self.world.pod_groups_mut().unname(pod);
+        debug_assert!(self.binding_cycles.get(uid).is_none(), "a pod that is gone has no binding cycle");
         self.world.pods_mut().remove(pod);
         if let Some(scope) = scope {
             self.move_all_to_active_or_backoff_queue(
@@ -420,6 +472,9 @@ impl Scheduler {
 
     #[inline]
     fn add_assigned_pod_event(&mut self, pod: PodId) {
+        if let Some(group) = self.group_of(pod) {
+            self.wake_gated_group(group);
+        }
         let facts = self.facts(pod);
         self.move_all_to_active_or_backoff_queue(
             &Event::pod(ASSIGNED_POD_ADD, None, Some(facts)),
@@ -427,8 +482,8 @@ impl Scheduler {
         );
     }
 
-    /// Something happened: whom it may help is tried again, and PreBind plugins that wait for it
-    /// are asked.
+    /// An event: pods whose rejecting plugins say that it may help are requeued, and PreBind plugins that
+    /// wait for it are called.
     pub(super) fn move_all_to_active_or_backoff_queue(&mut self, event: &Event, scope: PreCheck) {
         let queue = self.queue.counts();
         if queue.unschedulable + queue.gated + queue.in_flight > 0 {
@@ -481,6 +536,10 @@ fn pod_scheduling_properties_change(old: &PodClass, new: &PodClass) -> Vec<Actio
         (has_more(&new.placed, &old.placed), ActionType::UPDATE_POD_SCALE_UP),
         (had_gates && new.scheduling_gates.is_empty(), ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
         (old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION),
+        (
+            old.input.resource_claims != new.input.resource_claims,
+            ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        ),
     ];
     let named: Vec<ActionType> =
         changes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, action)| action).collect();

@@ -47,7 +47,11 @@ impl Scheduler {
             match call {
                 ApiCall::Bind { .. } => pending.bindings += 1,
                 ApiCall::PatchStatus(_) => pending.status_patches += 1,
-                ApiCall::DeletePod { .. } | ApiCall::BindVolumes(_) => {}
+                ApiCall::AddDisruptionTarget { .. }
+                | ApiCall::DeletePod { .. }
+                | ApiCall::BindVolumes(_)
+                | ApiCall::WriteClaims(_)
+                | ApiCall::PatchPodGroupStatus(_) => {}
             }
         }
         pending

@@ -123,7 +123,8 @@ impl Scheduler {
     /// A pod goes elsewhere than to the node it was nominated to: those who had to leave room for it
     /// there may have it. Not before the pod is out of the queue, or it would hear of it itself.
     ///
-    /// Differs: upstream tells nobody when the pod is bound (kubernetes#134859); the flush helps.
+    /// Differs: upstream tells nobody when the pod is bound (kubernetes#134859); the flush helps
+    /// (`pod_bound_to_another_than_its_nominated_node_requeues_pods_it_kept_out`).
     pub(super) fn requeue_pods_after_nomination_left(&mut self, pod: PodId, left: Option<NodeId>) {
         if left.is_none() {
             return;
@@ -134,13 +135,16 @@ impl Scheduler {
         self.move_all_to_active_or_backoff_queue(&Event::pod(ASSIGNED_POD_DELETE, Some(before), None), scope);
     }
 
-    /// A failed attempt, or a preemptor above the pod, has given a nomination up that the API was never seen to say: the call that was to
-    /// write it waited in the queue, and the one that takes it back replaces it. No watch event will tell of
-    /// the room, so it is told of now.
+    /// A failed attempt, or a preemptor above the pod, has given a nomination up that the API was never seen
+    /// to say: the call that was to write it waited in the queue, and the one that takes it back replaces it.
+    /// No watch event will tell of the room, so it is told of now.
     ///
     /// Differs: upstream moves pods when the event of the cleared `nominatedNodeName` comes, and here none
-    /// comes; the flush helps.
+    /// comes; the flush helps (`seeds_that_found_a_bug_violate_no_invariant`).
     pub(super) fn requeue_pods_after_unwritten_nomination(&mut self, pod: PodId, held: Option<NodeId>) {
+        if self.settings.mutants.has(Mutant::UnwrittenNominationUnheard) {
+            return;
+        }
         let row = *self.world.pods().get(pod);
         let is_given_up =
             |node: &NodeId| row.nominated() != Some(*node) && row.nominated_by_api() != Some(*node);
@@ -151,7 +155,8 @@ impl Scheduler {
     ///
     /// Differs: upstream ignores nominations of pods that another scheduler takes. Two schedulers would
     /// then work against each other for ever: one evicts for its pod, the other fills the room with the
-    /// victim that a controller has made again (kubernetes#130429).
+    /// victim that a controller has made again (kubernetes#130429)
+    /// (`nominated_pods_of_another_scheduler_reserve`).
     fn holds_room(&self, state: PodState) -> bool {
         match state {
             PodState::Pending => true,
@@ -177,6 +182,8 @@ impl Scheduler {
                 self.world.delete_nominated_pod_if_exists(uid);
             }
         }
+        let held = node.filter(|_| self.holds_room(state));
+        debug_assert_eq!(self.world.nominator().node_of(uid), held, "the nominator has what the row says");
     }
 
     /// What a failed cycle does to the nomination: with the gate on it is never cleared.

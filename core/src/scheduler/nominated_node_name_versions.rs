@@ -11,7 +11,8 @@
 //! than our write.
 //!
 //! Differs: upstream cannot tell (backend/queue/nominator.go `UpdateNominatedPod` keeps what it holds
-//! whenever neither the old nor the new object of an update names a node).
+//! whenever neither the old nor the new object of an update names a node)
+//! (`relist_without_our_nominated_node_name_clears_the_nominator`).
 
 use rustc_hash::FxHashMap;
 

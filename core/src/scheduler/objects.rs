@@ -15,6 +15,8 @@ use std::sync::Arc;
 use super::{PodUpdate, Scheduler};
 use crate::framework::points::EventResource;
 use crate::ids::{NodeId, PodUid};
+use crate::input::dra::{DraInput, DraKind};
+use crate::input::pod_group::PodGroupInput;
 use crate::input::storage::{StorageInput, StorageKey, StorageKind};
 use crate::input::{DisruptionBudgetInput, Labels, NodeInput, ServiceInput, WorkloadInput, WorkloadKind};
 
@@ -29,9 +31,8 @@ pub enum ObjectKind {
     Workload(WorkloadKind),
     PodDisruptionBudget,
     Storage(StorageKind),
-    ResourceClaim,
-    ResourceSlice,
-    DeviceClass,
+    PodGroup,
+    Dra(DraKind),
 }
 
 /// A row of [`KINDS`].
@@ -78,9 +79,12 @@ pub const KINDS: &[KindRow] = &[
     row(ObjectKind::Storage(StorageKind::CsiDriver), ("storage.k8s.io/v1", "CSIDriver", "csidrivers"), Some(EventResource::CsiDriver), "storageCapacity"),
     row(ObjectKind::Storage(StorageKind::CsiStorageCapacity), ("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities"), Some(EventResource::CsiStorageCapacity), "class, capacity, node topology"),
     row(ObjectKind::Storage(StorageKind::VolumeAttachment), ("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments"), Some(EventResource::VolumeAttachment), "attacher, node, volume"),
-    row(ObjectKind::ResourceClaim, ("resource.k8s.io/v1", "ResourceClaim", "resourceclaims"), Some(EventResource::ResourceClaim), "nothing"),
-    row(ObjectKind::ResourceSlice, ("resource.k8s.io/v1", "ResourceSlice", "resourceslices"), Some(EventResource::ResourceSlice), "nothing"),
-    row(ObjectKind::DeviceClass, ("resource.k8s.io/v1", "DeviceClass", "deviceclasses"), Some(EventResource::DeviceClass), "nothing"),
+    row(ObjectKind::Dra(DraKind::ResourceClaim), ("resource.k8s.io/v1", "ResourceClaim", "resourceclaims"), Some(EventResource::ResourceClaim), "requests, constraints, config, owner, allocation, reservedFor, device conditions"),
+    row(ObjectKind::Dra(DraKind::ResourceClaimTemplate), ("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates"), None, "nothing: claims are made of it by a controller"),
+    row(ObjectKind::Dra(DraKind::ResourceSlice), ("resource.k8s.io/v1", "ResourceSlice", "resourceslices"), Some(EventResource::ResourceSlice), "pool, devices, counters, nodes"),
+    row(ObjectKind::Dra(DraKind::DeviceClass), ("resource.k8s.io/v1", "DeviceClass", "deviceclasses"), Some(EventResource::DeviceClass), "selectors, config, extended resource"),
+    row(ObjectKind::Dra(DraKind::DeviceTaintRule), ("resource.k8s.io/v1", "DeviceTaintRule", "devicetaintrules"), Some(EventResource::ResourceSlice), "device selector, taint"),
+    row(ObjectKind::PodGroup, ("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups"), Some(EventResource::PodGroup), "priority, policy, topology key, disruption mode, preemption policy, condition PodGroupInitiallyScheduled"),
 ];
 
 impl ObjectKind {
@@ -150,6 +154,10 @@ pub enum ObjectInput<'a> {
     },
     /// A volume, a claim or another object of storage.
     Storage(&'a StorageInput),
+    /// A pod group.
+    PodGroup(&'a Arc<PodGroupInput>),
+    /// A slice of devices, a claim for devices or another object of dynamic resource allocation.
+    Dra(&'a DraInput),
     /// An object of which nothing is read: it raises its event.
     Named(NamedObject<'a>),
 }
@@ -226,6 +234,7 @@ impl Scheduler {
     #[inline]
     pub fn on_event(&mut self, event: ObjectEvent<'_>, now_ns: u64) {
         self.see(now_ns);
+        self.news += 1;
         // Pods come by the thousand: they are read where they stand, not copied out of the event.
         match &event {
             ObjectEvent::Added(ObjectInput::Pod(update))
@@ -235,6 +244,7 @@ impl Scheduler {
             ObjectEvent::Deleted(ObjectRef::Pod(pod)) => self.delete_pod(*pod),
             _ => self.on_other_event(event),
         }
+        self.check_now_and_then();
     }
 
     #[inline(never)]
@@ -266,7 +276,10 @@ mod tests {
 
     #[test]
     fn kind_is_found_in_any_version_of_its_group_only() {
-        assert_eq!(ObjectKind::of("resource.k8s.io/v1beta2", "DeviceClass"), Some(ObjectKind::DeviceClass));
+        assert_eq!(
+            ObjectKind::of("resource.k8s.io/v1beta2", "DeviceClass"),
+            Some(ObjectKind::Dra(DraKind::DeviceClass))
+        );
         assert_eq!(ObjectKind::of("v1", "StatefulSet"), None);
         assert_eq!(ObjectKind::of("apps/v1", "Pod"), None);
         assert_eq!(ObjectKind::of("batch/v1", "Job"), None);

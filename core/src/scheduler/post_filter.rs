@@ -218,6 +218,7 @@ impl Scheduler {
             return (verdict, PostFiltered { nomination, words });
         };
         let node = world.nodes().columns().id[candidate.row];
+        debug_assert!(!candidate.victims.is_empty(), "a candidate has victims");
         self.counters.preemption_victims.observe(candidate.victims.len() as u64);
         let cleared = get_lower_priority_nominated_pods(world, pending, candidate.row);
         for &victim in &candidate.victims {

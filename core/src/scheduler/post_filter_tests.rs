@@ -198,7 +198,7 @@ struct Extending {
     keeps: &'static [&'static str],
     /// Nodes it rejects for good; the others might do once somebody is evicted.
     rejects_for_good: &'static [&'static str],
-    /// The only node it lets pods be evicted from, and whom.
+    /// The only node it lets pods be evicted from, and which.
     evicts: Option<(&'static str, Vec<PodUid>)>,
     /// It does not answer about victims.
     is_mute: bool,

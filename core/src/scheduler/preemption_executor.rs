@@ -10,9 +10,11 @@
 //!
 //! Upstream: framework/preemption/executor.go `Executor.preempting`, `isRunningPreemption`.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-use crate::binding::CallId;
+use crate::binding::{ApiDispatcher, CallId};
 use crate::ids::PodUid;
 use crate::world::World;
 
@@ -33,11 +35,13 @@ enum Progress {
 }
 
 /// A preemption under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     /// Tells it from an earlier one of the same pod.
     number: u64,
     last: PodUid,
+    /// What the condition of its victims says.
+    message: Arc<str>,
     progress: Progress,
     begun_ns: u64,
 }
@@ -75,6 +79,8 @@ pub(super) enum Answered {
 /// All preemptions under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PreemptionExecutor {
+    /// Victims and their preemptors, if somebody wants to know.
+    victims: Option<Vec<(PodUid, PodUid)>>,
     /// By preemptor.
     runs: FxHashMap<PodUid, Run>,
     owners: FxHashMap<CallId, Owner>,
@@ -84,6 +90,23 @@ pub(super) struct PreemptionExecutor {
 }
 
 impl PreemptionExecutor {
+    /// Keeps victims and their preemptors from now on, or not.
+    pub(super) fn keep_victims(&mut self, is_wanted: bool) {
+        self.victims = is_wanted.then(Vec::new);
+    }
+
+    /// A preemptor has these victims.
+    pub(super) fn note_victims(&mut self, preemptor: PodUid, victims: &[PodUid]) {
+        if let Some(kept) = &mut self.victims {
+            kept.extend(victims.iter().map(|&victim| (victim, preemptor)));
+        }
+    }
+
+    /// Takes what was kept.
+    pub(super) fn take_victims(&mut self) -> Vec<(PodUid, PodUid)> {
+        self.victims.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// The loop waits for calls.
     #[inline]
     pub(super) fn blocks(&self) -> bool {
@@ -106,10 +129,10 @@ impl PreemptionExecutor {
     }
 
     /// A preemption begins, in place of an earlier one of the same pod that nobody heard the end of.
-    pub(super) fn begin(&mut self, preemptor: PodUid, last: PodUid, begun_ns: u64) {
+    pub(super) fn begin(&mut self, preemptor: PodUid, (last, message): (PodUid, Arc<str>), begun_ns: u64) {
         self.numbers += 1;
         let progress = Progress::Others { left: 0, has_failed: false };
-        self.runs.insert(preemptor, Run { number: self.numbers, last, progress, begun_ns });
+        self.runs.insert(preemptor, Run { number: self.numbers, last, message, progress, begun_ns });
     }
 
     /// When the preemption under way for a pod began.
@@ -123,7 +146,8 @@ impl PreemptionExecutor {
         if let Progress::Others { left, .. } = &mut run.progress {
             *left += 1;
         }
-        self.owners.insert(call, Owner { preemptor, run: Some(run.number) });
+        let before = self.owners.insert(call, Owner { preemptor, run: Some(run.number) });
+        debug_assert!(before.is_none(), "one preemption waits for a call");
     }
 
     /// A victim is asked to go, and the loop waits for the answer.
@@ -132,12 +156,19 @@ impl PreemptionExecutor {
         self.owners.insert(call, Owner { preemptor, run: None });
     }
 
+    /// A call was answered, and another takes its place: whoever waited for the one waits for the other.
+    pub(super) fn hand_over(&mut self, from: CallId, to: CallId) {
+        if let Some(owner) = self.owners.remove(&from) {
+            self.owners.insert(to, owner);
+        }
+    }
+
     /// The last victim, if its turn has come: no call is on its way any more.
-    pub(super) fn reach_last(&mut self, preemptor: PodUid) -> Option<PodUid> {
+    pub(super) fn reach_last(&mut self, preemptor: PodUid) -> Option<(PodUid, Arc<str>)> {
         let run = self.runs.get_mut(&preemptor)?;
         let Progress::Others { left: 0, .. } = run.progress else { return None };
         run.progress = Progress::Last;
-        Some(run.last)
+        Some((run.last, Arc::clone(&run.message)))
     }
 
     /// A call was answered.
@@ -146,6 +177,7 @@ impl PreemptionExecutor {
             return Answered::Nothing;
         };
         let Some(number) = number else {
+            debug_assert!(self.blocking > 0, "a call that the loop waits for was counted");
             self.blocking -= 1;
             return if is_failure { Answered::Failed { preemptor } } else { Answered::Nothing };
         };
@@ -192,6 +224,24 @@ impl PreemptionExecutor {
         over.sort_unstable();
         self.runs.retain(|_, run| !is_over(run));
         over.into_iter().map(|(_, preemptor)| preemptor).collect()
+    }
+
+    /// Panics where preemptions and the calls they wait for do not agree. See `Scheduler::check`.
+    pub(super) fn check(&self, dispatcher: &ApiDispatcher) {
+        let blocking = self.owners.values().filter(|owner| owner.run.is_none()).count();
+        assert_eq!(blocking, self.blocking, "calls that the loop waits for are counted");
+        for (&preemptor, run) in &self.runs {
+            assert!(run.number <= self.numbers, "a preemption has a number that was given out");
+            assert_ne!(run.last, preemptor, "a pod is not its own victim");
+            let is_its = |owner: &&Owner| owner.preemptor == preemptor && owner.run == Some(run.number);
+            if let Progress::Others { left, .. } = run.progress {
+                let awaited = self.owners.values().filter(is_its).count();
+                assert_eq!(left, awaited, "answers that are missing are counted");
+            }
+        }
+        for &call in self.owners.keys() {
+            assert!(dispatcher.knows(call), "a call that is awaited is on the books");
+        }
     }
 
     /// No preemption is under way.

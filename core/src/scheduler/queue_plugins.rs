@@ -1,16 +1,20 @@
-//! Whom the queue asks: the plugins of the pod's profile.
+//! The PreEnqueue plugins and queueing hints of the pod's profile, as the queue calls them.
 
 use std::sync::Arc;
 
 use crate::framework::extension_point::ExtensionPoint;
 use crate::framework::plugin::PreEnqueueResult;
-use crate::ids::PodId;
+use crate::framework::points::PodRef;
+use crate::ids::{PodGroupId, PodId};
 use crate::mutants::{Mutant, Mutants};
+use crate::plugins::gang_scheduling;
 use crate::queue::event::Event;
+use crate::queue::pod_group_queue::PodGroupQueue;
 use crate::queue::{PluginNumber, QueuePlugins, QueuedPod, SchedulingQueue};
 use crate::world::World;
 
 use super::conditions::{NO_CONDITION, UNSURE};
+use super::pod_group_queueing::uid_of_group;
 use super::preemption_executor::PreemptionExecutor;
 use super::timing::{Timed, Timing, label};
 use super::{ConditionReason, PodEvent, PodEventNote, PodEventReason, ProfileParts, Scheduler};
@@ -50,6 +54,7 @@ pub(super) struct ProfilePlugins<'a> {
     world: &'a World,
     parts: &'a [ProfileParts],
     preemption_executor: &'a PreemptionExecutor,
+    groups: &'a PodGroupQueue,
     mutants: Mutants,
     /// `None` when nobody wants to know (KEP-5501 is off).
     reports: Option<&'a mut Vec<PreEnqueueReport>>,
@@ -62,13 +67,10 @@ impl QueuePlugins for ProfilePlugins<'_> {
         pod: &QueuedPod,
         first: Option<PluginNumber>,
     ) -> Option<PluginNumber> {
-        let start_ns = self.timing.start_call();
-        let gate = self.ask_pre_enqueue(pod, first);
-        // Upstream's label says Success also of a pod that is held back: scheduling_queue.go
-        // `runPreEnqueuePluginsForPod` looks at a status that its loop shadows.
-        let (point, status) = (ExtensionPoint::PreEnqueue.label(), label::SUCCESS);
-        self.timing.end(start_ns, Timed::Point { point, status, profile: pod.profile });
-        gate
+        match self.world.pod_groups().of_pod(pod.pod) {
+            None => self.run_pre_enqueue_plugins_for_pod(pod, first),
+            Some(group) => self.run_pre_enqueue_plugins_for_group(group, pod, first),
+        }
     }
 
     fn queueing_hint(&mut self, plugin: PluginNumber, pod: &QueuedPod, event: &Event) -> bool {
@@ -87,12 +89,61 @@ impl QueuePlugins for ProfilePlugins<'_> {
 }
 
 impl ProfilePlugins<'_> {
+    /// Whether a pod by itself passes PreEnqueue.
+    pub(super) fn passes(&mut self, pod: &QueuedPod) -> bool {
+        self.run_pre_enqueue_plugins_for_pod(pod, None).is_none()
+    }
+
+    fn run_pre_enqueue_plugins_for_pod(
+        &mut self,
+        pod: &QueuedPod,
+        first: Option<PluginNumber>,
+    ) -> Option<PluginNumber> {
+        let start_ns = self.timing.start_call();
+        let gate = self.ask_pre_enqueue(pod, first);
+        // Upstream's label says Success also of a pod that is held back: scheduling_queue.go
+        // `runPreEnqueuePluginsForPod` looks at a status that its loop shadows.
+        let (point, status) = (ExtensionPoint::PreEnqueue.label(), label::SUCCESS);
+        self.timing.end(start_ns, Timed::Point { point, status, profile: pod.profile });
+        gate
+    }
+
+    /// A group is held back as long as one of its members is; by the plugin that holds the last of them.
+    /// What GangScheduling says of one member it says of all.
+    fn run_pre_enqueue_plugins_for_group(
+        &mut self,
+        group: PodGroupId,
+        leader: &QueuedPod,
+        first: Option<PluginNumber>,
+    ) -> Option<PluginNumber> {
+        let groups = self.groups;
+        let Some(queued) = groups.get(group) else {
+            return self.run_pre_enqueue_plugins_for_pod(leader, first);
+        };
+        let profile = &self.parts[usize::from(leader.profile.0)].profile;
+        let speaks_of_all = |plugin: PluginNumber| {
+            profile.plugins().get(usize::from(plugin.0)).is_some_and(|it| it.name() == gang_scheduling::NAME)
+        };
+        let mut gate = None;
+        for member in queued.members() {
+            let class = self.world.pods().get(member.pod).class;
+            let pod = QueuedPod { pod: member.pod, uid: member.uid, class, ..*leader };
+            let held = self.run_pre_enqueue_plugins_for_pod(&pod, first);
+            gate = held.or(gate);
+            if held.is_some_and(speaks_of_all) {
+                break;
+            }
+        }
+        gate
+    }
+
     fn ask_pre_enqueue(&mut self, pod: &QueuedPod, first: Option<PluginNumber>) -> Option<PluginNumber> {
         let profile = &self.parts[usize::from(pod.profile.0)].profile;
-        let class = self.world.class(pod.class);
+        let asked =
+            PodRef { uid: pod.uid, id: pod.pod, class_id: pod.class, class: self.world.class(pod.class) };
         let holds_back = |at: usize| {
             let plugin = profile.plugins()[at].as_pre_enqueue().expect("a plugin of the PreEnqueue list");
-            plugin.pre_enqueue(self.world, class).map(|held| (plugin_number(at), held))
+            plugin.pre_enqueue_pod(self.world, asked).map(|held| (plugin_number(at), held))
         };
         let list = profile.at(ExtensionPoint::PreEnqueue);
         let first = first.map(|plugin| usize::from(plugin.0)).filter(|at| list.contains(at));
@@ -132,7 +183,9 @@ impl ProfilePlugins<'_> {
     }
 
     fn is_pod_running_preemption(&self, pod: &QueuedPod) -> bool {
-        self.preemption_executor.is_pod_running_preemption(pod.uid, self.world)
+        let group = self.world.pod_groups().of_pod(pod.pod);
+        let preemptor = group.map_or(pod.uid, uid_of_group);
+        self.preemption_executor.is_pod_running_preemption(preemptor, self.world)
             && !self.mutants.has(Mutant::SecondPreemption)
     }
 }
@@ -149,12 +202,22 @@ impl Scheduler {
         work: impl FnOnce(&mut SchedulingQueue, &mut ProfilePlugins<'_>) -> R,
     ) -> R {
         let Scheduler {
-            queue, world, parts, preemption_executor, pre_enqueue_reports, settings, timing, ..
+            queue,
+            world,
+            parts,
+            preemption_executor,
+            pod_group_queue: groups,
+            pre_enqueue_reports,
+            settings,
+            timing,
+            ..
         } = self;
         let reports = settings.gates.scheduler_pre_enqueue_pod_status.then_some(pre_enqueue_reports);
         let mutants = settings.mutants;
-        let answer =
-            work(queue, &mut ProfilePlugins { world, parts, preemption_executor, mutants, reports, timing });
+        let answer = work(
+            queue,
+            &mut ProfilePlugins { world, parts, preemption_executor, groups, mutants, reports, timing },
+        );
         if !self.pre_enqueue_reports.is_empty() {
             self.report_pre_enqueue_results();
         }

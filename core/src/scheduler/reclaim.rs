@@ -53,6 +53,8 @@ impl Scheduler {
             }
         }
         let young = self.world.sweep(marks);
+        #[cfg(debug_assertions)]
+        self.world.check();
         self.engine.forget_classes();
         self.profile_of_class = Vec::new();
         let pods = self.world.pods();
@@ -66,7 +68,7 @@ impl Scheduler {
         self.pressure.looked(before, self.thing_count().saturating_sub(young));
     }
 
-    fn thing_count(&self) -> u64 {
+    pub(super) fn thing_count(&self) -> u64 {
         self.world.thing_count() + self.conditions.len() as u64
     }
 }

@@ -132,7 +132,11 @@ impl Side {
                         self.pod(pod.0, &pods[&pod.0], Some(&name));
                     }
                     ApiCall::DeletePod { pod } => self.scheduler.on_event(ObjectEvent::pod_deleted(pod), 0),
-                    ApiCall::PatchStatus(_) | ApiCall::BindVolumes(_) => {}
+                    ApiCall::PatchStatus(_)
+                    | ApiCall::BindVolumes(_)
+                    | ApiCall::WriteClaims(_)
+                    | ApiCall::PatchPodGroupStatus(_)
+                    | ApiCall::AddDisruptionTarget { .. } => {}
                 }
                 self.told();
             }

@@ -28,6 +28,11 @@ pub(super) struct SchedulingFailure {
 impl Scheduler {
     /// An attempt failed: the pod goes back to the queue and its status says why.
     pub(super) fn handle_scheduling_failure(&mut self, pod: PodId, failure: SchedulingFailure) {
+        if self.group_of(pod).is_some() {
+            let is_error = failure.unschedulable.is_empty() && failure.pending.is_empty();
+            let attempts = self.queue.attempts(pod);
+            return self.readd_pod_group_member(pod, attempts, (failure, is_error));
+        }
         let now_ns = self.now_ns;
         let plugins = (failure.unschedulable, failure.pending);
         let counts = self.attempt_counts(pod);
@@ -38,12 +43,19 @@ impl Scheduler {
         }
         // The pod as it is now: while it was assumed its updates did not go to the queue.
         // Upstream: schedule_one.go `handleSchedulingFailure` takes the pod from the informer.
-        let class = self.world.pods().get(pod).class;
+        let row = self.world.pods().get(pod);
+        debug_assert_eq!(row.state, PodState::Pending, "a pod whose attempt failed is on no node");
+        let class = row.class;
         let priority = self.world.class(class).priority;
         self.queue.refresh(pod, class, priority);
         self.with_queue(|queue, queue_plugins| {
             queue.add_unschedulable_pod_if_not_present(pod, plugins, now_ns, queue_plugins)
         });
+        self.note_scheduling_failure(pod, failure);
+    }
+
+    /// What an attempt that failed says of a pod that is back in the queue.
+    pub(super) fn note_scheduling_failure(&mut self, pod: PodId, failure: SchedulingFailure) {
         let row = *self.world.pods().get(pod);
         if self.settings.events > EventLevel::Off
             && let Some((_, message)) = self.conditions.get(failure.condition)
@@ -122,8 +134,14 @@ impl Scheduler {
 
     /// Takes an assumed pod off its node.
     pub(super) fn forget_pod(&mut self, pod: PodId) {
+        debug_assert_eq!(
+            self.world.pods().get(pod).state,
+            PodState::Assumed,
+            "only an assumed pod is forgotten"
+        );
         self.world.displace(pod);
         self.world.unreserve_volumes(self.world.pods().get(pod).uid);
+        self.world.unreserve_devices(self.world.pods().get(pod).uid);
         self.move_to(pod, PodState::Pending);
         let nominated = self.world.pods().get(pod).nominated();
         self.update_nominated_pod(pod, nominated);
@@ -131,7 +149,10 @@ impl Scheduler {
 
     /// Writes a condition, or withdraws the last one, outside an attempt.
     pub(super) fn write_condition(&mut self, pod: PodId, condition: u32) {
-        debug_assert!(condition == NO_CONDITION || self.conditions.get(condition).is_some());
+        debug_assert!(
+            condition == NO_CONDITION || self.conditions.get(condition).is_some(),
+            "what is written is known"
+        );
         let row = self.world.pods_mut().get_mut(pod);
         let before = std::mem::replace(&mut row.condition, condition);
         let uid = row.uid;

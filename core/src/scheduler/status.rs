@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::Scheduler;
+use super::pod_group_queueing::uid_of_group;
+use crate::framework::points::PodRef;
 use crate::ids::PodId;
 use crate::pods::PodState;
 use crate::queue::QueuePlace;
@@ -48,7 +50,7 @@ pub struct PodCounts {
 }
 
 /// Pods by the state of their row; those that are pending are the queue's to count.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StageCounts {
     assumed: usize,
     bound: usize,
@@ -73,6 +75,7 @@ impl StageCounts {
 
     pub(super) fn leave(&mut self, state: PodState) {
         if let Some(count) = self.of(state) {
+            debug_assert!(*count > 0, "a pod was counted in its state");
             *count -= 1;
         }
     }
@@ -83,10 +86,12 @@ impl Scheduler {
     #[must_use]
     pub fn counts(&self) -> PodCounts {
         let queue = self.queue.counts();
+        // The queue has one entry for all members of a group.
+        let behind = self.members_behind_leaders();
         PodCounts {
-            queued: queue.active,
-            backoff: queue.backoff + queue.error_backoff,
-            gated: queue.gated,
+            queued: queue.active + behind.queued,
+            backoff: queue.backoff + queue.error_backoff + behind.backoff,
+            gated: queue.gated + behind.gated,
             unschedulable: queue.unschedulable,
             assumed: self.counts.assumed,
             bound: self.counts.bound,
@@ -101,7 +106,7 @@ impl Scheduler {
             PodState::Assumed => Standing::Assumed,
             PodState::Bound => Standing::Bound,
             PodState::Foreign => Standing::Foreign,
-            PodState::Pending => match self.queue.place(pod) {
+            PodState::Pending => match self.place_in_queue(pod) {
                 QueuePlace::Active | QueuePlace::InFlight => Standing::Queued,
                 QueuePlace::Backoff | QueuePlace::ErrorBackoff => Standing::Backoff,
                 QueuePlace::Gated => Standing::Gated,
@@ -139,10 +144,15 @@ impl Scheduler {
         if self.preemption_executor.is_pod_running_preemption(row.uid, &self.world) {
             return "waiting for the preemption for this pod to be finished".to_owned();
         }
+        let group = self.group_of(pod).map(uid_of_group);
+        if group.is_some_and(|group| self.preemption_executor.is_pod_running_preemption(group, &self.world)) {
+            return "waiting for the preemption for this pod group to be finished".to_owned();
+        }
         let class = self.world.class(row.class);
+        let asked = PodRef { uid: row.uid, id: pod, class_id: row.class, class };
         let parts = self.parts.iter().find(|parts| parts.takes(class));
         let plugins = parts.into_iter().flat_map(|parts| parts.profile.pre_enqueue_plugins());
-        let held = plugins.filter_map(|plugin| plugin.pre_enqueue(&self.world, class)).next();
+        let held = plugins.filter_map(|plugin| plugin.pre_enqueue_pod(&self.world, asked)).next();
         held.map(|held| held.reason).unwrap_or_default()
     }
 
@@ -156,6 +166,12 @@ impl Scheduler {
     pub(super) fn move_to(&mut self, pod: PodId, state: PodState) {
         let row = self.world.pods_mut().get_mut(pod);
         let old = std::mem::replace(&mut row.state, state);
+        match (old, state) {
+            (PodState::Foreign, PodState::Foreign) => {}
+            (PodState::Foreign, _) => self.world.pod_groups_mut().join(pod),
+            (_, PodState::Foreign) => self.world.pod_groups_mut().leave(pod),
+            _ => {}
+        }
         self.counts.leave(old);
         self.counts.enter(state);
     }

@@ -44,7 +44,9 @@ impl NodeMask {
     #[must_use]
     pub fn all(node_count: usize) -> NodeMask {
         let words = (0..word_count(node_count)).map(|word| valid_bits(word, node_count)).collect();
-        NodeMask { words, node_count }
+        let mask = NodeMask { words, node_count };
+        debug_assert_eq!(mask.count(), node_count, "every row is in");
+        mask
     }
 
     /// Empties the set and gives it a new size, keeping its memory.
@@ -56,7 +58,7 @@ impl NodeMask {
 
     /// Appends rows that are not in the set.
     pub fn grow(&mut self, node_count: usize) {
-        assert!(node_count >= self.node_count);
+        assert!(node_count >= self.node_count, "rows are only added");
         self.words.resize(word_count(node_count), 0);
         self.node_count = node_count;
     }
@@ -85,22 +87,32 @@ impl NodeMask {
     #[inline]
     #[must_use]
     pub fn contains(&self, row: usize) -> bool {
-        debug_assert!(row < self.node_count);
+        debug_assert!(row < self.node_count, "a row of the mask");
         self.words[row / WORD_BITS] >> (row % WORD_BITS) & 1 == 1
     }
 
     /// Adds a row.
     #[inline]
     pub fn insert(&mut self, row: usize) {
-        debug_assert!(row < self.node_count);
+        debug_assert!(row < self.node_count, "a row of the mask");
         self.words[row / WORD_BITS] |= 1 << (row % WORD_BITS);
     }
 
     /// Takes a row out.
     #[inline]
     pub fn remove(&mut self, row: usize) {
-        debug_assert!(row < self.node_count);
+        debug_assert!(row < self.node_count, "a row of the mask");
         self.words[row / WORD_BITS] &= !(1 << (row % WORD_BITS));
+    }
+
+    /// Adds a row, or takes it out.
+    #[inline]
+    pub fn set(&mut self, row: usize, is_in: bool) {
+        if is_in {
+            self.insert(row);
+        } else {
+            self.remove(row);
+        }
     }
 
     /// How many rows are in the set.

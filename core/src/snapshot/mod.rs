@@ -12,6 +12,7 @@
 //! A name that pods refer to keeps its [`NodeId`] while the node is absent: the pods of a node that
 //! comes back count again (upstream keeps such "imaginary" nodes in its cache).
 
+mod checks;
 pub mod images;
 pub mod mask;
 pub mod order;
@@ -25,12 +26,14 @@ use crate::class::PodClass;
 use crate::class::features::FeatureSet;
 use crate::ids::{ImageSetId, LabelSetId, NodeId, Symbol, TaintSetId};
 use crate::input::NodeInput;
-use crate::interner::{EMPTY, Vocabulary};
+use crate::interner::{EMPTY, NO_IMAGES, NO_TAINTS, Vocabulary};
+use crate::kernels::Level;
+use crate::kernels::shares::evenness;
 use crate::reclaim::{Marks, cut, give_back};
 use crate::resources::{Amounts, ResourceKind, ScalarId};
 
 use images::ImageStates;
-use mask::NodeMask;
+use mask::{NodeMask, WORD_BITS};
 use order::{NodeOrder, NodeOrdering, ZoneKey};
 use ports::PortUse;
 
@@ -44,6 +47,12 @@ macro_rules! columns {
             $($(#[$doc])* pub $name: Vec<$type>,)*
             /// `spec.unschedulable`.
             pub unschedulable: NodeMask,
+            /// Nodes with taints, of whatever effect.
+            pub tainted: NodeMask,
+            /// Nodes that list images.
+            pub with_images: NodeMask,
+            /// What kernels over these columns are compiled for.
+            pub level: Level,
             scalars: Vec<ScalarColumn>,
         }
 
@@ -62,6 +71,11 @@ macro_rules! columns {
 
             fn get(&self, at: usize) -> NodeRow {
                 NodeRow { $($name: self.$name[at],)* }
+            }
+
+            /// Panics if a column is not as long as the others.
+            fn check_lengths(&self, rows: usize) {
+                $(assert_eq!(self.$name.len(), rows, "column `{}` has a value for each row", stringify!($name));)*
             }
 
             /// Row `i` becomes what row `from[i]` was.
@@ -105,6 +119,8 @@ columns! {
     nonzero_memory_bytes: i64,
     /// Pods on the node.
     pod_count: i64,
+    /// How evenly CPU and memory are taken: what BalancedAllocation compares with.
+    evenness: i64,
 }
 
 /// A scalar resource by row.
@@ -154,6 +170,25 @@ impl NodeColumns {
     #[must_use]
     pub fn scalar_slices(&self, id: ScalarId) -> Option<(&[i64], &[i64])> {
         self.scalar(id).map(|column| (column.allocatable.as_slice(), column.requested.as_slice()))
+    }
+
+    /// Amounts of a row changed.
+    fn balance(&mut self, row: usize) {
+        let cpu = (self.requested_cpu_milli[row], self.allocatable_cpu_milli[row]);
+        let memory = (self.requested_memory_bytes[row], self.allocatable_memory_bytes[row]);
+        self.evenness[row] = evenness(cpu, memory);
+    }
+
+    /// The rows of a mask word.
+    #[inline]
+    #[must_use]
+    pub fn rows_of(&self, word: usize) -> std::ops::Range<usize> {
+        word * WORD_BITS..((word + 1) * WORD_BITS).min(self.name.len())
+    }
+
+    /// One row of bits for each attribute that is a flag.
+    fn masks_mut(&mut self) -> [&mut NodeMask; 3] {
+        [&mut self.unschedulable, &mut self.tainted, &mut self.with_images]
     }
 
     fn scalar(&self, id: ScalarId) -> Option<&ScalarColumn> {
@@ -373,6 +408,7 @@ impl NodeSnapshot {
             }
         };
         let row = self.row_of(id).expect("the node was just put into the list");
+        debug_assert_eq!(self.columns.id[row], id, "a node's attributes go to its own row");
         self.write_attributes(row, node, vocabulary);
         (id, upsert)
     }
@@ -397,7 +433,9 @@ impl NodeSnapshot {
 
     fn resize_masks(&mut self) {
         let node_count = self.node_count();
-        self.columns.unschedulable.grow(node_count);
+        for mask in self.columns.masks_mut() {
+            mask.grow(node_count);
+        }
         self.ports.grow(node_count);
     }
 
@@ -426,17 +464,16 @@ impl NodeSnapshot {
                 ..old
             },
         );
+        self.columns.balance(row);
         for column in &mut self.columns.scalars {
             column.allocatable[row] = 0;
         }
         for &(id, amount) in &allocatable.scalars {
             self.columns.scalar_mut(id).allocatable[row] = amount;
         }
-        if node.unschedulable {
-            self.columns.unschedulable.insert(row);
-        } else {
-            self.columns.unschedulable.remove(row);
-        }
+        self.columns.unschedulable.set(row, node.unschedulable);
+        self.columns.tainted.set(row, taint_set != NO_TAINTS);
+        self.columns.with_images.set(row, images != NO_IMAGES);
     }
 
     /// Takes a node out of the list. Its pods stay known under its id.
@@ -450,6 +487,7 @@ impl NodeSnapshot {
         self.slots[id.index()].row = ABSENT;
         let kept: Vec<usize> = (0..self.node_count()).filter(|&other| other != row).collect();
         self.gather(&kept);
+        debug_assert!(self.row_of(id).is_none(), "a node that left has no row");
     }
 
     /// Puts rows into list order. Call before reading rows; cheap when the list did not change.
@@ -469,12 +507,15 @@ impl NodeSnapshot {
 
     /// Row `i` becomes what row `from[i]` was.
     fn gather(&mut self, from: &[usize]) {
+        assert!(from.len() <= self.node_count(), "rows are moved or dropped, not made");
         self.columns.gather(from);
         for column in &mut self.columns.scalars {
             column.allocatable = from.iter().map(|&row| column.allocatable[row]).collect();
             column.requested = from.iter().map(|&row| column.requested[row]).collect();
         }
-        self.columns.unschedulable = gather_mask(&self.columns.unschedulable, from);
+        for mask in self.columns.masks_mut() {
+            *mask = gather_mask(mask, from);
+        }
         self.ports.gather(from);
         for (row, id) in self.columns.id.iter().enumerate() {
             self.slots[id.index()].row = u32::try_from(row).expect("rows fit u32");
@@ -486,6 +527,7 @@ impl NodeSnapshot {
     /// Counts a pod of `class` in on a row.
     pub(crate) fn add_pod(&mut self, row: usize, class: &PodClass) {
         self.account(row, class, 1);
+        self.columns.balance(row);
         for &port in &class.host_ports {
             self.ports.set(row, port, true);
         }
@@ -495,6 +537,7 @@ impl NodeSnapshot {
     /// Counts a pod of `class` out on a row.
     pub(crate) fn remove_pod(&mut self, row: usize, class: &PodClass) {
         self.account(row, class, -1);
+        self.columns.balance(row);
         for &port in &class.host_ports {
             self.ports.set(row, port, false);
         }
@@ -502,8 +545,8 @@ impl NodeSnapshot {
     }
 
     /// Counts a pod in (`sign` 1) or out (-1) without a note in the change log, for whoever undoes
-    /// it before anybody who keeps things could read it. Appends to `ports` which of its ports
-    /// were used before.
+    /// it before anybody who keeps things could read it, or anybody scores. Appends to `ports` which of
+    /// its ports were used before.
     pub(crate) fn suppose(&mut self, row: usize, class: &PodClass, sign: i64, ports: &mut Vec<bool>) {
         self.account(row, class, sign);
         ports.extend(class.host_ports.iter().map(|&port| self.ports.set(row, port, sign > 0)));
@@ -519,6 +562,8 @@ impl NodeSnapshot {
     }
 
     fn account(&mut self, row: usize, class: &PodClass, sign: i64) {
+        debug_assert!(row < self.node_count(), "a pod is counted on a row that is there");
+        debug_assert_eq!(sign.abs(), 1, "one pod is counted at a time");
         let columns = &mut self.columns;
         // Upstream: framework/types.go `NodeInfo.update` adds Go's int64, which wraps.
         let add = |sum: &mut i64, amount: i64| *sum = sum.wrapping_add(sign * amount);
@@ -547,6 +592,7 @@ impl NodeSnapshot {
             // All at once: cycles must not allocate as the log fills up.
             changes.reserve_exact(limit - changes.len());
         }
+        debug_assert!(change.row() < self.columns.name.len(), "a change is of a row that is there");
         changes.push(change);
     }
 

@@ -70,6 +70,10 @@ impl NodeOrder {
 
     /// Adds a node at the end of its zone.
     pub fn add(&mut self, node: NodeId, zone: ZoneKey) {
+        debug_assert!(
+            self.zones.iter().all(|(_, nodes)| !nodes.is_empty()),
+            "a zone without nodes is forgotten"
+        );
         match self.zones.iter_mut().find(|(key, _)| *key == zone) {
             Some((_, nodes)) => nodes.push(node),
             None => self.zones.push((zone, vec![node])),
@@ -108,6 +112,8 @@ impl NodeOrder {
         for turn in 0..longest {
             out.extend(self.zones.iter().filter_map(|(_, nodes)| nodes.get(turn)));
         }
+        let listed: usize = self.zones.iter().map(|(_, nodes)| nodes.len()).sum();
+        debug_assert_eq!(out.len(), listed, "each node has one turn");
     }
 }
 

@@ -23,6 +23,12 @@ pub struct HostPort {
 }
 
 impl HostPort {
+    /// The number.
+    #[must_use]
+    pub fn port(&self) -> i32 {
+        self.port
+    }
+
     /// Cleans up and interns a port.
     pub fn new(ip: &str, protocol: &str, port: i32, vocabulary: &mut Vocabulary) -> HostPort {
         let ip = if ip.is_empty() { "0.0.0.0" } else { ip };
@@ -65,7 +71,7 @@ impl PortUse {
 
     /// Extends every mask by rows at the end.
     pub(crate) fn grow(&mut self, node_count: usize) {
-        assert!(node_count >= self.node_count);
+        assert!(node_count >= self.node_count, "rows are only added");
         self.node_count = node_count;
         for (_, mask) in self.by_port.values_mut().flatten() {
             mask.grow(node_count);
@@ -75,6 +81,7 @@ impl PortUse {
     /// Marks a port as used or free on a row. Returns whether it was used.
     pub(crate) fn set(&mut self, row: usize, port: HostPort, used: bool) -> bool {
         let node_count = self.node_count;
+        debug_assert!(row < node_count, "a port is taken on a row that is there");
         let uses = self.by_port.entry((port.protocol, port.port)).or_default();
         let at = uses.iter().position(|(ip, _)| *ip == port.ip).unwrap_or_else(|| {
             uses.push((port.ip, NodeMask::none(node_count)));
@@ -101,6 +108,26 @@ impl PortUse {
             !uses.is_empty()
         });
         self.by_port.shrink_to(2 * self.by_port.len());
+    }
+
+    /// Each port with the rows that use it.
+    pub(super) fn each(&self) -> impl Iterator<Item = (HostPort, &NodeMask)> {
+        self.by_port.iter().flat_map(|(&(protocol, port), uses)| {
+            uses.iter().map(move |(ip, rows)| (HostPort { ip: *ip, protocol, port }, rows))
+        })
+    }
+
+    /// Panics if a mask does not range over the rows there are.
+    pub(super) fn check(&self, node_count: usize) {
+        assert_eq!(self.node_count, node_count, "ports are known of every row");
+        for (_, rows) in self.each() {
+            rows.check(node_count);
+        }
+        for uses in self.by_port.values() {
+            for (at, (ip, _)) in uses.iter().enumerate() {
+                assert!(uses[..at].iter().all(|(other, _)| other != ip), "an address has one mask a port");
+            }
+        }
     }
 
     /// The rows of word `word` on which `port` is taken.

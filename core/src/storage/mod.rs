@@ -13,9 +13,11 @@
 //! taken, the claim has its node. An update of the object ends the assumption, as upstream's
 //! passive_assume_cache.go has it.
 
+mod checks;
 pub mod csi;
 mod news;
 pub mod objects;
+pub mod open_volumes;
 mod reclaim;
 pub mod selector;
 mod usage;
@@ -34,6 +36,7 @@ use crate::input::storage::{
 use crate::interner::{EMPTY, Vocabulary};
 
 use objects::{Attachable, Claim, ClaimRef, CsiNode, StorageCapacity, StorageClass, Volume, attachable};
+use open_volumes::{OpenVolumes, VolumeIndex};
 use usage::{Usage, Witness};
 
 pub use news::StorageNews;
@@ -109,8 +112,9 @@ pub struct Storage {
     volumes: Vec<VolumeRow>,
     volume_ids: FxHashMap<Symbol, VolumeId>,
     free_volumes: Vec<u32>,
-    /// By class, in ascending order of capacity and name.
-    volumes_of_class: FxHashMap<Symbol, Vec<VolumeId>>,
+    volume_index: VolumeIndex,
+    /// Volumes that were taken for a claim and that the API does not know of yet.
+    assumed_volumes: FxHashMap<ClaimId, Vec<VolumeId>>,
     classes: FxHashMap<Symbol, StorageClass>,
     drivers: FxHashMap<Symbol, CsiDriver>,
     /// By namespace and name.
@@ -217,11 +221,20 @@ impl Storage {
         self.volumes[id.index()].assumed
     }
 
-    /// Volumes of a storage class, smallest first, equal ones by name. Upstream's order is that of
-    /// a hash map: which of two equal volumes it takes is luck.
+    /// Volumes of a class that a claim may still get, but for those that were taken in thought; smallest
+    /// first, equal ones by name. Upstream's order is that of a hash map: which of two equal volumes it
+    /// takes is luck.
     #[must_use]
-    pub fn volumes_of_class(&self, class: Symbol) -> &[VolumeId] {
-        self.volumes_of_class.get(&class).map_or(&[], Vec::as_slice)
+    pub fn open_volumes(&self, class: Symbol) -> Option<&OpenVolumes> {
+        self.volume_index.open_of(class)
+    }
+
+    /// Volumes that name the claim, or a namesake of it, and those that were taken for it.
+    pub fn volumes_of_claim(&self, id: ClaimId) -> impl Iterator<Item = VolumeId> + '_ {
+        let row = &self.claims[id.index()];
+        let named = self.volume_index.of_claim(row.namespace, row.name);
+        let assumed = self.assumed_volumes.get(&id).map_or(&[][..], Vec::as_slice);
+        named.iter().chain(assumed).copied()
     }
 
     /// A StorageClass.
@@ -313,6 +326,7 @@ impl Storage {
     }
 
     fn account(&mut self, node: NodeId, class: &PodClass, change: i32) {
+        debug_assert_eq!(change.abs(), 1, "one pod is counted at a time");
         for claim in &class.volumes.claims {
             let id = self.claim_id(class.namespace, claim.name);
             let row = &mut self.claims[id.index()];
@@ -354,7 +368,7 @@ impl Storage {
     /// Takes the volumes and selects the node. Upstream: binder.go `AssumePodVolumes`.
     pub fn assume(&mut self, decision: &VolumeDecision, node_name: Symbol) {
         for &(claim, volume) in &decision.bindings {
-            self.volumes[volume.index()].assumed = Some(claim);
+            self.set_assumed(volume, Some(claim));
         }
         for claim in &decision.provisions {
             self.claims[claim.index()].assumed_node = Some(node_name);
@@ -366,12 +380,28 @@ impl Storage {
     /// Upstream: binder.go `RevertAssumedPodVolumes`.
     pub fn revert(&mut self, decision: &VolumeDecision) {
         for &(_, volume) in &decision.bindings {
-            self.volumes[volume.index()].assumed = None;
+            self.set_assumed(volume, None);
         }
         for claim in &decision.provisions {
             self.claims[claim.index()].assumed_node = None;
         }
         self.version += 1;
+    }
+
+    fn set_assumed(&mut self, id: VolumeId, claim: Option<ClaimId>) {
+        let row = &mut self.volumes[id.index()];
+        let old = std::mem::replace(&mut row.assumed, claim);
+        if let Some(old) = old
+            && let Some(volumes) = self.assumed_volumes.get_mut(&old)
+        {
+            volumes.retain(|&other| other != id);
+            if volumes.is_empty() {
+                self.assumed_volumes.remove(&old);
+            }
+        }
+        if let Some(new) = claim {
+            self.assumed_volumes.entry(new).or_default().push(id);
+        }
     }
 }
 
@@ -458,23 +488,19 @@ impl Storage {
     }
 
     fn set_volume(&mut self, id: VolumeId, object: Option<Volume>, vocabulary: &mut Vocabulary) {
+        self.set_assumed(id, None);
         let row = &mut self.volumes[id.index()];
         let name = row.name;
-        row.assumed = None;
-        let new_class = object.as_ref().map(|volume| volume.class);
         let old = std::mem::replace(&mut row.object, object);
         if let Some(old) = old {
-            unlist(&mut self.volumes_of_class, old.class, id);
+            self.volume_index.remove(id, &old);
         }
-        if let Some(class) = new_class {
-            let key = |&id: &VolumeId| {
+        if let Some(new) = &self.volumes[id.index()].object {
+            self.volume_index.add(id, new, |id| {
                 let row = &self.volumes[id.index()];
                 let capacity = row.object.as_ref().map(|volume| volume.capacity);
                 (capacity, vocabulary.symbols.text(row.name))
-            };
-            let listed = self.volumes_of_class.entry(class).or_default();
-            let at = listed.partition_point(|other| key(other) < key(&id));
-            listed.insert(at, id);
+            });
         }
         for claim in self.claims_of_volume.get(&name).cloned().unwrap_or_default() {
             self.resolve(claim, vocabulary);

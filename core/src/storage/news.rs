@@ -7,6 +7,7 @@ use crate::ids::Symbol;
 
 use super::CsiDriver;
 use super::objects::{CsiNode, StorageCapacity, StorageClass, Volume, ZoneLabel};
+use crate::dra::DraNews;
 use crate::input::storage::BindingMode;
 
 /// What is new about an object. Of one that was not there before, everything is.
@@ -49,6 +50,8 @@ pub enum StorageNews {
         /// `spec.attacher`.
         attacher: Symbol,
     },
+    /// An object of dynamic resource allocation.
+    Dra(DraNews),
 }
 
 impl StorageNews {

@@ -104,7 +104,10 @@ impl Storage {
         cut(&mut self.volumes, len);
         self.claim_ids.shrink_to(2 * self.claim_ids.len());
         self.volume_ids.shrink_to(2 * self.volume_ids.len());
-        debug_assert!(self.csi_nodes.iter().skip(nodes).all(Option::is_none));
+        debug_assert!(
+            self.csi_nodes.iter().skip(nodes).all(Option::is_none),
+            "a node that goes has no CSINode"
+        );
         let len = nodes.min(self.csi_nodes.len());
         cut(&mut self.csi_nodes, len);
         self.usage.cut_nodes(nodes);

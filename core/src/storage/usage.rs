@@ -67,6 +67,7 @@ impl Usage {
             Witness::Attachment => holder.attachments = moved(holder.attachments, change),
         }
         let after = holder.pods + holder.attachments;
+        debug_assert_ne!(before, after, "something is counted in or out");
         if after == 0 {
             holders.swap_remove(at);
             if holders.is_empty() {
@@ -100,10 +101,39 @@ impl Usage {
         }
     }
 
+    /// Attachments counted.
+    pub(super) fn attachment_count(&self) -> usize {
+        self.holders.values().flatten().map(|holder| holder.attachments as usize).sum()
+    }
+
+    /// Panics where volumes, nodes and drivers do not agree.
+    pub(super) fn check(&self) {
+        let mut held = 0;
+        for (volume, holders) in &self.holders {
+            assert!(!holders.is_empty(), "a volume that is nowhere is not listed");
+            for (at, holder) in holders.iter().enumerate() {
+                assert!(holder.pods + holder.attachments > 0, "a node that lacks the volume is not listed");
+                let twice = holders[..at].iter().any(|other| other.node == holder.node);
+                assert!(!twice, "a node holds a volume once");
+                assert!(self.volume_count(holder.node, volume.driver) > 0, "a held volume is counted");
+            }
+            held += holders.len();
+        }
+        let counted: usize = self.counts.iter().flatten().map(|&(_, count)| count as usize).sum();
+        assert_eq!(counted, held, "each volume of a node is counted once");
+        for (key, uses) in &self.disks {
+            assert!(!uses.is_empty(), "a disk that is nowhere is not listed");
+            for disk_use in uses {
+                assert!(disk_use.pods > 0, "a disk without pods is not listed");
+                assert!(disk_use.disk.key == *key, "a disk is found by its own key");
+            }
+        }
+    }
+
     /// There are so many ids of nodes; the others hold nothing.
     pub(super) fn cut_nodes(&mut self, len: usize) {
         self.counts.iter_mut().for_each(|counts| counts.retain(|&(_, count)| count > 0));
-        debug_assert!(self.counts.iter().skip(len).all(Vec::is_empty));
+        debug_assert!(self.counts.iter().skip(len).all(Vec::is_empty), "a node that goes holds nothing");
         let len = len.min(self.counts.len());
         cut(&mut self.counts, len);
         self.holders.shrink_to(2 * self.holders.len());

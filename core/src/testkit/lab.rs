@@ -12,7 +12,7 @@ use crate::cycle::select::TieBreak;
 use crate::framework::plugin::Plugin;
 use crate::framework::points::Request;
 use crate::framework::profile::Profile;
-use crate::framework::registry::default_profile;
+use crate::framework::registry::default_profile_with;
 use crate::ids::PodUid;
 use crate::input::{NodeInput, PodInput};
 use crate::scheduler::{
@@ -44,6 +44,8 @@ pub struct SchedulerLab {
     /// Calls that wait for an answer, oldest first.
     pub open: Vec<OutgoingCall>,
     answers: Answers,
+    /// The test answers what victims are told before they are deleted; otherwise it is written at once.
+    pub holds_disruption_targets: bool,
     /// How far the clock moves with everything that happens.
     tick_ns: u64,
 }
@@ -61,7 +63,7 @@ impl SchedulerLab {
         nodes: &[(&str, &str)],
     ) -> SchedulerLab {
         let mut world = World::default();
-        let usual = default_profile(&mut world.vocabulary);
+        let usual = default_profile_with(&mut world.vocabulary, &settings.gates.plugins());
         let usual = usual.plugins().iter().map(|plugin| (Arc::clone(plugin), 1));
         let others = plugins.into_iter().map(|plugin| (plugin, 0));
         let profile = Profile::new("default-scheduler", usual.chain(others).collect());
@@ -75,7 +77,15 @@ impl SchedulerLab {
     #[must_use]
     pub fn of(scheduler: Scheduler) -> SchedulerLab {
         let (open, answers) = (Vec::new(), Answers::ByHand);
-        SchedulerLab { scheduler, now_ns: 0, version: 0, open, answers, tick_ns: 0 }
+        SchedulerLab {
+            scheduler,
+            now_ns: 0,
+            version: 0,
+            open,
+            answers,
+            holds_disruption_targets: false,
+            tick_ns: 0,
+        }
     }
 
     /// The default scheduler, whose calls succeed at once; a nanosecond passes with everything that
@@ -178,9 +188,24 @@ impl SchedulerLab {
     pub fn calls(&mut self) -> Vec<String> {
         let mut calls = Vec::new();
         self.scheduler.take_calls(&mut calls);
+        if !self.holds_disruption_targets {
+            self.write_disruption_targets(&mut calls);
+        }
         let texts = calls.iter().map(|outgoing| outgoing.call.text(self.scheduler.world())).collect();
         self.open.extend(calls.into_iter().filter(|outgoing| outgoing.id != CallId::UNTRACKED));
         texts
+    }
+
+    /// The API takes what victims are told; the deletions that follow stand where that was.
+    fn write_disruption_targets(&mut self, calls: &mut Vec<OutgoingCall>) {
+        let is_disruption =
+            |outgoing: &OutgoingCall| matches!(outgoing.call, ApiCall::AddDisruptionTarget { .. });
+        while let Some(at) = calls.iter().position(is_disruption) {
+            self.scheduler.on_patched(calls[at].id, 0, self.now_ns);
+            let mut deletion = Vec::new();
+            self.scheduler.take_calls(&mut deletion);
+            calls.splice(at..=at, deletion);
+        }
     }
 
     /// Answers the oldest open call.
@@ -280,7 +305,7 @@ impl SchedulerLab {
         pod.map(|pod| self.scheduler.standing(pod))
     }
 
-    /// Whom a pod is nominated to, by the nominator.
+    /// The node a pod is nominated to, by the nominator.
     #[must_use]
     pub fn nomination(&self, uid: u64) -> Option<&str> {
         let world = self.scheduler.world();

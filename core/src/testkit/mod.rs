@@ -10,6 +10,8 @@
 //! values, `app!=a` none of them, `tier` any value, `!tier` none at all. The selector `-` is absent,
 //! the empty text is the empty selector.
 
+#[cfg(test)]
+pub(crate) mod devices;
 pub mod lab;
 mod nodes;
 mod pods;

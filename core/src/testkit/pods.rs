@@ -79,7 +79,7 @@ pub trait PodParts: Sized {
     fn dislikes(self, weight: i32, term: PodAffinityTermInput) -> Self;
     /// Only nodes with these labels, from text.
     fn on(self, node_labels: &str) -> Self;
-    /// A taint it bears, whatever its value and effect.
+    /// A taint it tolerates, whatever its value and effect.
     fn tolerates(self, key: &str) -> Self;
     /// A volume.
     fn mounts(self, name: &str, source: VolumeSourceInput) -> Self;

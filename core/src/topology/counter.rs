@@ -233,6 +233,7 @@ impl Counter {
             return;
         }
         self.hits += i64::from(sign * share.hits);
+        debug_assert!((domain as usize) < self.counts.len(), "a row's domain is one of the counter's");
         let count = &mut self.counts[domain as usize];
         let before = *count;
         *count += sign * share.weight;
@@ -252,6 +253,27 @@ impl Counter {
                 self.find_lowest();
             }
         }
+    }
+
+    /// Whether pods of a row count at all.
+    pub(super) fn counts_row(&self, row: usize, domain: u32) -> bool {
+        let domain = if domain == NO_DOMAIN { self.keyless } else { domain };
+        domain != NO_DOMAIN && self.eligible.as_ref().is_none_or(|rows| rows.contains(row))
+    }
+
+    /// Panics where what is kept for spread rules is not what counts and nodes say.
+    pub(super) fn check_eligible(&self, node_count: usize) {
+        let Some(eligible) = &self.eligible else { return };
+        eligible.check(node_count);
+        assert_eq!(self.nodes.len(), self.counts.len(), "a domain has its number of nodes");
+        let in_domains = || self.counts.iter().zip(&self.nodes).skip(1).filter(|&(_, &nodes)| nodes > 0);
+        let lowest = in_domains().map(|(&count, _)| count).min().unwrap_or(i32::MAX);
+        assert_eq!(self.domain_count, in_domains().count(), "domains with nodes are counted");
+        assert_eq!(self.lowest, lowest, "the lowest count is known");
+        let at_lowest = in_domains().filter(|&(&count, _)| count == lowest).count();
+        assert_eq!(self.at_lowest, at_lowest, "domains at the lowest count are counted");
+        let nodes: usize = self.nodes.iter().map(|&nodes| nodes as usize).sum();
+        assert_eq!(nodes, eligible.count(), "each node that counts is in one domain");
     }
 
     fn find_lowest(&mut self) {

@@ -38,6 +38,7 @@ impl Column {
             });
             self.domain_of_row.push(domain);
         }
+        debug_assert_eq!(self.domain_of_row.len(), nodes.node_count(), "a domain for each row");
     }
 }
 
@@ -66,6 +67,11 @@ impl Domains {
         self.columns.push(column);
         self.by_key.insert(key, id);
         id
+    }
+
+    /// All keys in use.
+    pub(super) fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
+        (0..self.columns.len()).map(|at| KeyId(u32::try_from(at).expect("few keys")))
     }
 
     /// Reads all nodes again.

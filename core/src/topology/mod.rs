@@ -13,6 +13,7 @@
 //! taints, and when a namespace changes.
 
 pub mod affinity;
+mod checks;
 pub mod counter;
 pub mod domains;
 pub mod spread;
@@ -177,6 +178,7 @@ impl Topology {
 
     /// Links a class that was just compiled.
     pub(crate) fn add_class(&mut self, id: ClassId, placed: Placed<'_>) {
+        debug_assert!(placed.classes.is_live(id), "only classes that are there are linked");
         if self.classes.len() <= id.index() {
             self.classes.resize_with(id.index() + 1, ClassLinks::default);
         }
@@ -209,6 +211,7 @@ impl Topology {
         if let Some(&id) = self.by_rule.get(&named) {
             return id;
         }
+        debug_assert_eq!(self.by_rule.len(), self.counters.len(), "a rule has one counter");
         let id = CounterId(u32::try_from(self.counters.len()).expect("fewer than 2^32 counters"));
         self.counters.push(Counter::new(named.0.clone(), key));
         self.by_rule.insert(named, id);

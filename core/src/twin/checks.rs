@@ -48,7 +48,8 @@ pub(crate) fn check_decision(
             let chosen = twin.row_name(choice.row).to_owned();
             if choice.feasible > 1 && expected.scores.is_err() {
                 // Differs: upstream ends the cycle with an error when a preferred term cannot be
-                // read; the engine leaves the term out (`PreferredTerms::compile`).
+                // read; the engine leaves the term out (`PreferredTerms::compile`)
+                // (`malformed_preferred_affinity_fails_the_pod_unless_one_node_is_feasible`).
                 assert!(expected.feasible.contains(&chosen));
                 return Some(chosen);
             }

@@ -29,7 +29,7 @@ pub(crate) fn changed_node(rng: &mut Rng, old: &NodeInput) -> NodeInput {
 
 /// A random step of a cluster's life that involves no decision. Node names go up to `n<last>`.
 pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive<usize>) {
-    match rng.range(0..=18) {
+    match rng.range(0..=20) {
         13 if !twin.placed.is_empty() => {
             let at = rng.range(0..=twin.placed.len() - 1);
             twin.terminate(at);
@@ -65,6 +65,7 @@ pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive
             let keys: Vec<StorageKey> = twin.cluster.storage.objects.keys().cloned().collect();
             twin.remove_storage(rng.pick(&keys));
         }
+        19 | 20 => change_dra(rng, twin),
         0..=2 if !twin.placed.is_empty() => {
             let at = rng.range(0..=twin.placed.len() - 1);
             twin.displace(at);
@@ -86,6 +87,17 @@ pub(crate) fn random_event(rng: &mut Rng, twin: &mut Twin, names: RangeInclusive
             twin.remove_node(&name);
         }
         _ => {}
+    }
+}
+
+/// A slice, class, claim or rule of a whole new set, so that its references have a chance to hold; or one
+/// goes.
+fn change_dra(rng: &mut Rng, twin: &mut Twin) {
+    let (known, objects) = (twin.cluster.dra.objects.len(), fake::dra(rng));
+    if known > 0 && rng.chance(50) {
+        twin.remove_dra(rng.range(0..=known - 1));
+    } else if !objects.is_empty() {
+        twin.put_dra(rng.pick(&objects).clone());
     }
 }
 

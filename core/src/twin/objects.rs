@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Twin, uid_of};
 use crate::fake::{self, Feature, Rng};
 use crate::ids::PodUid;
+use crate::input::dra::DraInput;
 use crate::input::storage::{StorageInput, StorageKey};
 use crate::input::{DisruptionBudgetInput, Labels, ServiceInput, WorkloadInput};
 use crate::naive::NaiveCluster;
@@ -20,6 +21,20 @@ impl Twin {
     pub(crate) fn remove_storage(&mut self, key: &StorageKey) {
         self.world.remove_storage(key);
         self.cluster.storage.objects.remove(key);
+    }
+
+    /// Adds an object of dynamic resource allocation, or replaces it.
+    pub(crate) fn put_dra(&mut self, object: DraInput) {
+        self.world.upsert_dra(&object);
+        self.cluster.dra.put(object);
+    }
+
+    /// Takes an object of dynamic resource allocation out.
+    pub(crate) fn remove_dra(&mut self, at: usize) {
+        let object = self.cluster.dra.objects[at].clone();
+        let (kind, namespace, name) = object.key();
+        self.world.remove_dra(kind, namespace, name);
+        self.cluster.dra.remove(kind, namespace, name);
     }
 
     /// Namespaces, services, workloads, budgets and nominations, or none of them.
@@ -44,6 +59,7 @@ impl Twin {
         objects.workloads.iter().for_each(|workload| self.put_workload(workload.clone()));
         objects.budgets.iter().for_each(|budget| self.put_budget(budget.clone()));
         objects.storage.objects.values().for_each(|object| self.put_storage(object.clone()));
+        objects.dra.objects.iter().for_each(|object| self.put_dra(object.clone()));
     }
 
     pub(super) fn put_namespace(&mut self, name: &str, labels: &Labels) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::fake::{self, Rng};
-use crate::framework::plugin::Plugin;
+use crate::framework::plugin::{Plugin, SignPod};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
@@ -74,6 +74,9 @@ impl Plugin for FilterOnly {
     fn prepare(&self, world: &mut World, class: ClassId) {
         self.0.prepare(world, class);
     }
+    fn sign_pod(&self, class: &crate::class::PodClass) -> SignPod {
+        self.0.sign_pod(class)
+    }
     fn as_filter(&self) -> Option<&dyn crate::framework::plugin::FilterPlugin> {
         self.0.as_filter()
     }
@@ -92,6 +95,9 @@ impl Plugin for ScoreOnly {
     }
     fn prepare(&self, world: &mut World, class: ClassId) {
         self.0.prepare(world, class);
+    }
+    fn sign_pod(&self, class: &crate::class::PodClass) -> SignPod {
+        self.0.sign_pod(class)
     }
     fn as_score(&self) -> Option<&dyn crate::framework::plugin::ScorePlugin> {
         self.0.as_score()

@@ -1,5 +1,7 @@
 //! The plugins registered beside upstream's and enabled by a configuration file, as a user does it.
 
+mod coscheduling;
+
 use std::sync::Arc;
 
 use schedlab_core::api_call::ApiCall;

@@ -5,6 +5,7 @@ mod counters;
 mod diff;
 mod draw;
 mod sampler;
+mod span;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ use pprof::protos::Message as _;
 use schedlab_perf_dash::folded::{self, Stacks};
 use schedlab_perf_dash::history::ProfileSummary;
 use schedlab_perf_dash::profile::{frame_name, shares};
-use schedlab_workloads::executor::{ConfigFile, Control, Ending};
+use schedlab_workloads::executor::{ConfigFile, Control, Ending, NoProfiler};
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::resolve::ResolvedWorkload;
 use schedlab_workloads::results::write_atomic;
@@ -24,6 +25,7 @@ use schedlab_workloads::results::write_atomic;
 pub use allocations::Allocations;
 pub use counters::Counted;
 pub use diff::{ProfileDiff, diff};
+pub use span::{SPAN_FREQUENCY, SpanProfiler};
 
 use crate::run::RunPlan;
 use crate::{LabError, Notice, alloc};
@@ -137,6 +139,8 @@ impl Session<'_> {
             progress: sampler,
             registry: &registry,
             config_file: ConfigFile::Fixed,
+            profiler: &NoProfiler,
+            placements: None,
         };
         let outcome = self.plan.run.run(self.workload, control)?;
         sampler.pause()?;

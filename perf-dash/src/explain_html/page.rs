@@ -5,7 +5,7 @@ use schedlab_workloads::explain::{ExplainVerdict, NodeReport, RejectedGroup, Rep
 
 use super::nodes;
 use crate::format::thousands;
-use crate::html::{POLICY, STYLE};
+use crate::html::{POLICY, STYLE, broken_name};
 
 const OWN_STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -120,7 +120,7 @@ fn banners(report: &Report) -> Markup {
             }
         }
         @for warning in &report.warnings { p.banner.warn role="status" { (warning) "." } }
-        @if let Some(held) = &report.held_back {
+        @if let Some(held) = &report.gated_by {
             p.banner role="status" {
                 strong { "Held back by " (held.plugin) ". " } (held.message)
                 " This page shows what would happen without that."
@@ -206,7 +206,7 @@ fn lead_table(report: &Report, winner: &Winner, chosen: &NodeReport, other: &Nod
                     @for ((column, a), b) in report.scores.iter().zip(&chosen.weighted).zip(&other.weighted) {
                         @let difference = a - b;
                         tr.even[difference == 0] {
-                            th scope="row" { (column.plugin) }
+                            th scope="row" { (broken_name(&column.plugin)) }
                             td.number { (column.weight) }
                             td.number { (a) }
                             td.number { (b) }

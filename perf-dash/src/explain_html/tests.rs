@@ -33,7 +33,7 @@ fn report(nodes: Vec<NodeReport>) -> Report {
         other_scheduler: None,
         chosen_if_ignored: None,
         topology_spread: Vec::new(),
-        held_back: None,
+        gated_by: None,
         rejected_as_a_whole: None,
         message: None,
         chosen: Some(Winner {

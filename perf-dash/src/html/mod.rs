@@ -24,6 +24,7 @@ use schedlab_workloads::results::{RunResult, Threshold, WorkloadResult};
 use crate::format;
 
 pub(crate) use page::{POLICY, STYLE};
+pub(crate) use summary::broken_name;
 
 /// The whole report of a run: one self-contained HTML file.
 pub fn render_html(run: &RunResult) -> String {

@@ -176,7 +176,7 @@ fn slo_row(index: usize, workload: &WorkloadResult, scale: LogScale) -> Markup {
 
 /// A name that may break after a slash or underscore and between `camelCase` words, so that
 /// long test cases wrap where a reader would wrap them.
-pub(super) fn broken_name(name: &str) -> Markup {
+pub(crate) fn broken_name(name: &str) -> Markup {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut before = ' ';

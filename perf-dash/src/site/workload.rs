@@ -8,6 +8,7 @@ use super::model::{Lab, Line};
 use super::{flame, instructions};
 use crate::format;
 use crate::history::ProfileSummary;
+use crate::html::broken_name;
 
 pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     let change = lab.change(line);
@@ -24,7 +25,7 @@ pub(super) fn page(lab: &Lab<'_>, line: &Line<'_>) -> Markup {
     });
     let has = |of: fn(&crate::history::Point) -> bool| line.points.iter().any(|point| of(point.point));
     let body = html! {
-        h1 { (line.name) }
+        h1 { (broken_name(&line.name)) }
         p.ends {
             strong.num { (format::rate(point.pods_per_s())) " pods/s" } " at " span.code { (lab.records[change.latest.0].short_revision()) }
             @if change.previous.is_some() {

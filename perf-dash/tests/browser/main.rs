@@ -59,6 +59,7 @@ apiVersion: v1
 kind: List
 items:
 - {apiVersion: v1, kind: Node, metadata: {name: roomy, labels: {zone: west}}, status: {allocatable: {cpu: 8, memory: 16Gi, pods: "10"}}}
+- {apiVersion: v1, kind: Node, metadata: {name: ip-10-0-0-1.with-a-long-name.example.internal, labels: {zone: west}}, status: {allocatable: {cpu: 6, memory: 16Gi, pods: "10"}}}
 - {apiVersion: v1, kind: Node, metadata: {name: small, labels: {zone: east}}, status: {allocatable: {cpu: 1, memory: 2Gi, pods: "10"}}}
 - {apiVersion: v1, kind: Node, metadata: {name: other, labels: {zone: north}}, status: {allocatable: {cpu: 8, memory: 16Gi, pods: "10"}}}
 - apiVersion: v1
@@ -70,12 +71,11 @@ items:
   kind: Pod
   metadata: {name: db-0, namespace: shop, labels: {app: web}}
   spec: {nodeName: other, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}
-- {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpu, namespace: shop}}
 - apiVersion: v1
   kind: Pod
   metadata: {name: web, namespace: shop, labels: {app: web}}
   spec:
-    resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+    schedulingGroup: {podGroupName: batch}
     topologySpreadConstraints:
     - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
     containers: [{name: c, image: i, resources: {requests: {cpu: 2}}}]
@@ -283,6 +283,12 @@ fn narrow_and_dark(browser: &mut Chromium, site: &Site) {
         let too_wide = "[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > 390 || e.scrollWidth > 390).map(e => e.outerHTML.slice(0, 90)).join('; ').slice(0, 900)";
         let offenders = browser.text(too_wide);
         assert!(wide <= 390.0, "{page} is {wide} px wide on a phone: {offenders}");
+        let cut = "[...document.querySelectorAll('.lead')].filter(e => e.parentElement.scrollWidth > e.parentElement.clientWidth).length";
+        assert_eq!(
+            browser.number(cut),
+            0.0,
+            "{page}: the chosen node and the runner-up are seen beside each other"
+        );
         check_charts(browser, page);
         let wide = browser.number("document.documentElement.scrollWidth");
         let offenders = browser.text(too_wide);

@@ -250,7 +250,7 @@ fn corrupt_first(trace: &mut Trace, corrupt: fn(&mut ScheduleRecord) -> bool) ->
 
 #[test]
 fn every_compared_value_can_be_reported() {
-    for case in PRE_FILTER_AND_SKIPS.iter().chain(&NODES).chain(&CHOICES) {
+    for case in PRE_FILTER_AND_SKIPS.iter().chain(&NODES).chain(&CHOICES).chain(&CLAIMS) {
         let mut trace = committed_trace(case.trace);
         let at = corrupt_first(&mut trace, case.corrupt);
         let at = at.unwrap_or_else(|| panic!("case: {}: {} has no such value", case.name, case.trace));
@@ -337,3 +337,89 @@ fn differences_beyond_the_limit_are_counted() {
     assert_eq!(report.difference_count, DIFFERENCES_KEPT_MAX as u64 + 3);
     assert!(!report.is_exact());
 }
+
+fn allocation(record: &mut ScheduleRecord) -> Option<&mut serde_json::Value> {
+    record.claims.iter_mut().find_map(|claim| claim.allocation.as_mut())
+}
+
+const CLAIMS: [Corruption; 10] = [
+    Corruption {
+        name: "another device on a feasible node",
+        trace: "dra-2",
+        corrupt: |record| {
+            let devices = feasible(record).and_then(|node| node.devices.values_mut().next());
+            if_some(devices.and_then(|devices| devices.first_mut()), |device| device.push('!'))
+        },
+        reported_as: |what| matches!(what, DifferenceKind::Devices { .. }),
+    },
+    Corruption {
+        name: "a claim gets another device",
+        trace: "dra-2",
+        corrupt: |record| {
+            if_some(allocation(record), |it| it["devices"]["results"][0]["device"] = "another".into())
+        },
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "a claim is for all nodes",
+        trace: "dra-2",
+        corrupt: |record| if_some(allocation(record), |it| it["nodeSelector"] = serde_json::Value::Null),
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "configuration for another request",
+        trace: "dra-2",
+        corrupt: |record| {
+            let config = allocation(record).and_then(|it| it.pointer_mut("/devices/config/0"));
+            if_some(config, |config| config["requests"] = serde_json::json!(["another"]))
+        },
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "a share takes another amount",
+        trace: "dra-16",
+        corrupt: |record| {
+            let mut results = record.claims.iter_mut().filter_map(|claim| claim.allocation.as_mut());
+            let consumed = results.find_map(|it| it.pointer_mut("/devices/results/0/consumedCapacity"));
+            if_some(consumed, |consumed| consumed["bandwidth"] = "7777".into())
+        },
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "a container uses another request",
+        trace: "dra-2",
+        corrupt: |record| {
+            let mapping = record.claims.iter_mut().find_map(|claim| claim.request_mappings.first_mut());
+            if_some(mapping, |mapping| mapping.request_name.push('!'))
+        },
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "a claim has the pod already",
+        trace: "dra-1",
+        corrupt: |record| {
+            let mut claims = record.claims.iter_mut();
+            let shared = claims.find(|it| it.allocation.is_none() && !it.already_reserved);
+            if_some(shared, |claim| claim.already_reserved = true)
+        },
+        reported_as: |what| *what == DifferenceKind::Claims,
+    },
+    Corruption {
+        name: "PreEnqueue lets the pod pass",
+        trace: "dra-3",
+        corrupt: |record| record.pre_enqueue.take().is_some(),
+        reported_as: |what| *what == DifferenceKind::PreEnqueue,
+    },
+    Corruption {
+        name: "PostFilter takes nothing back",
+        trace: "dra-13",
+        corrupt: |record| record.post_filter.take().is_some(),
+        reported_as: |what| *what == DifferenceKind::PostFilter,
+    },
+    Corruption {
+        name: "the cycle went on",
+        trace: "dra-2",
+        corrupt: |record| std::mem::take(&mut record.aborted),
+        reported_as: |what| *what == DifferenceKind::Aborted,
+    },
+];

@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::document::{
-    Applied, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
-    PreemptionRecord, RejectionRecord, ScheduleRecord, StorageObject, TraceStep, VolumesRecord,
+    Applied, AppliedObject, BoundClaim, CandidateRecord, Cluster, FailedRecord, NodeRecord, PreFilterRecord,
+    PreemptionRecord, RejectionRecord, ScheduleRecord, TraceStep, VolumesRecord,
 };
 use k8s_openapi::api::core::v1::Pod;
 
@@ -29,6 +29,10 @@ pub(super) struct Recorder {
     profile: NaiveProfile,
     pub(super) cluster: NaiveCluster,
 }
+
+/// Why traces of the family `dra` are not recorded by the twins.
+pub(super) const TWINS_CANNOT: &str =
+    "the twin of DynamicResources has neither errors nor extended resources";
 
 /// Whether to look for victims when no node is feasible.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,18 +150,22 @@ impl Recorder {
             }
             TraceStep::Nominate { pod } => nominate(cluster, naive_pod(pod)),
             TraceStep::ClearNomination { pod } => clear_nominations(cluster, std::slice::from_ref(pod)),
+            TraceStep::SchedulePodGroup { .. } => unreachable!("no trace that is mixed has groups"),
             TraceStep::ApplyObjects { objects } => {
                 for object in objects {
                     cluster.storage.put(match object {
-                        StorageObject::Volume(it) => StorageInput::PersistentVolume(
+                        AppliedObject::PodGroup(_) => unreachable!("no trace that is mixed has groups"),
+                        AppliedObject::Volume(it) => StorageInput::PersistentVolume(
                             persistent_volume_input(it).expect("a sound volume"),
                         ),
-                        StorageObject::Claim(it) => {
+                        AppliedObject::Claim(it) => {
                             StorageInput::PersistentVolumeClaim(claim_input(it).expect("a sound claim"))
                         }
+                        AppliedObject::Other(it) => panic!("{}: {TWINS_CANNOT}", it.kind),
                     });
                 }
             }
+            TraceStep::DeleteObjects { .. } => panic!("deleteObjects: {TWINS_CANNOT}"),
         }
     }
 }

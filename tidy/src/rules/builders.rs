@@ -35,7 +35,7 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
         let is_in = |list: &[(&str, &str)]| list.iter().any(|(path, _)| *path == file.path);
         let text = without_comments(&file.text);
         for name in ["node", "pod"].into_iter().filter(|_| !is_in(EXCUSED_BUILDERS)) {
-            if has_builder(&text, name) {
+            if has_function(&text, name) {
                 let what =
                     format!("`fn {name}(` beside the testkit's; use that one, or give this its own name");
                 breaches.push(Breach::new(&file.path, what));
@@ -51,7 +51,7 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
 }
 
 /// Whether a function of this name is defined that is no method.
-fn has_builder(text: &str, name: &str) -> bool {
+pub(super) fn has_function(text: &str, name: &str) -> bool {
     let head = format!("fn {name}(");
     let is_method = |arguments: &str| {
         let first = arguments.split([',', ')']).next().unwrap_or_default();

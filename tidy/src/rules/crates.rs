@@ -16,11 +16,13 @@ const fn allowed(word: &'static str, places: &'static [&'static str], why: &'sta
 
 /// Who reads a clock: runtimes, whatever measures, and the command line.
 const CLOCKS: &[&str] = &[
+    "apiserver/src/io.rs",
     "cli",
     "cluster/src/clock.rs",
     "cluster/src/extender",
     "cluster/src/runtime",
     "lab",
+    "workloads/src/conform",
     "workloads/src/executor",
     "workloads/src/measure",
     "workloads/src/protocol.rs",
@@ -31,7 +33,9 @@ const RULES: &[Allowed] = &[
     allowed("SystemTime", CLOCKS, "the time is passed in"),
     allowed("println!", &["benches", "cli", "fuzz"], "only the command line prints"),
     allowed("eprintln!", &["benches", "cli", "fuzz"], "only the command line prints"),
-    allowed("serde_saphyr", &["workloads", "fuzz", "cli"], "YAML is read in workloads"),
+    allowed("serde_saphyr", &["apiserver", "workloads", "fuzz", "cli"], "YAML is read in workloads"),
+    allowed("hyper", &["apiserver"], "HTTP is served in apiserver"),
+    allowed("tokio", &["apiserver"], "threads are explicit elsewhere"),
     allowed("ureq", &["cluster"], "HTTP is spoken in cluster"),
     allowed("tungstenite", &["perf-dash"], "only the browser test speaks to Chromium"),
     allowed(
@@ -39,6 +43,7 @@ const RULES: &[Allowed] = &[
         &[
             "objects",
             "cluster",
+            "apiserver",
             "workloads",
             "replay",
             "simulator",
@@ -53,6 +58,22 @@ const RULES: &[Allowed] = &[
     ),
     allowed("clap", &["cli"], "arguments are read in cli"),
     allowed("anyhow", &["cli"], "libraries have typed errors"),
+    allowed(
+        "unsafe",
+        &[
+            "benches/benches/measuring.rs",
+            "benches/benches/memory.rs",
+            "core/src/kernels/level.rs",
+            "core/tests/no_alloc.rs",
+            "lab/src/alloc.rs",
+            "simulator/tests/soak.rs",
+            // `unsafe-inline`, a word of content security policies.
+            "perf-dash/src/html/page.rs",
+            "perf-dash/src/site/flame.rs",
+            "perf-dash/src/site/frame.rs",
+        ],
+        "allocators are unsafe, and calls into code compiled for more than the baseline; nothing else is",
+    ),
     allowed("thread_rng", &[], "randomness is a seeded stream that is passed in"),
     allowed("RandomState", &["cli"], "hashers have fixed state; cli draws a mark that no name can contain"),
 ];

@@ -1,10 +1,13 @@
-//! A dependency that is declared is used.
+//! A dependency that is declared is used: by the package's code, and, in the workspace's list, by some package.
 
 use super::words;
 use crate::{Breach, SourceTree};
 
 /// Declared for what they switch on, not for what they export.
-const EXCUSED: &[(&str, &str)] = &[("libmimalloc-sys", "its feature switches on an option of the allocator")];
+const EXCUSED: &[(&str, &str)] = &[
+    ("libmimalloc-sys", "its feature switches on an option of the allocator"),
+    ("bumpalo", "the scratch of a scheduling cycle moves there"),
+];
 
 /// What breaks the rule.
 pub fn check(tree: &SourceTree) -> Vec<Breach> {
@@ -23,7 +26,22 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
             }
         }
     }
+    breaches.extend(of_workspace(tree));
     breaches
+}
+
+fn of_workspace(tree: &SourceTree) -> Vec<Breach> {
+    let Some(root) = tree.files.iter().find(|file| file.path == "Cargo.toml") else { return Vec::new() };
+    let packages: Vec<&str> = tree
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+        .flat_map(|file| declared(&file.text))
+        .collect();
+    let is_excused = |name: &&str| EXCUSED.iter().any(|(excused, _)| excused == name);
+    let unused = declared(&root.text).filter(|name| !packages.contains(name) && !is_excused(name));
+    let what = |name| format!("`{name}` is in the workspace's list and no package declares it");
+    unused.map(|name| Breach::new(&root.path, what(name))).collect()
 }
 
 /// The names in the sections of dependencies.

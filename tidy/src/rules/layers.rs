@@ -5,13 +5,25 @@ use crate::{Breach, SourceTree};
 
 /// Modules of `core/src`, lowest layer first. A module may import its own layer and those before it.
 pub const LAYERS: &[&[&str]] = &[
-    &["ids", "quantity", "input", "known_gaps", "mutants", "planted", "chunked", "reference"],
+    &["ids", "quantity", "input", "known_gaps", "mutants", "planted", "chunked", "kernels", "reference"],
     &["interner", "reclaim", "resources"],
-    &["api_call", "budgets", "class", "nominator", "owners", "pods", "snapshot", "storage", "topology"],
+    &[
+        "api_call",
+        "budgets",
+        "class",
+        "dra",
+        "nominator",
+        "owners",
+        "pod_group_state",
+        "pods",
+        "snapshot",
+        "storage",
+        "topology",
+    ],
     &["world"],
     &["framework"],
     &["plugins"],
-    &["cycle", "preemption"],
+    &["cycle", "pod_group", "preemption"],
     &["binding", "queue"],
     &["scheduler"],
 ];

@@ -3,11 +3,14 @@
 pub mod builders;
 pub mod crates;
 pub mod dependencies;
+pub mod differences;
 pub mod layers;
 pub mod modules;
 pub mod paths;
 pub mod sizes;
+pub mod statistics;
 pub mod types;
+pub mod upstream;
 
 /// Whether a byte may be part of a name.
 fn is_name(byte: u8) -> bool {

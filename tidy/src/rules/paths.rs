@@ -1,4 +1,4 @@
-//! Paths and links that documents name exist.
+//! Paths and links that documents name exist, and pages and scripts that messages and comments name.
 
 use crate::{Breach, SourceTree};
 
@@ -7,6 +7,7 @@ const FOLDERS: &[&str] = &[
     "benches/",
     "cli/",
     "cluster/",
+    "cel/",
     "core/",
     "deploy/",
     "docs/",
@@ -34,8 +35,23 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
             }
         }
     }
+    for file in tree.rust().filter(|file| file.package() != "tidy") {
+        for path in named_pages(&file.text).filter(|path| !tree.paths.iter().any(|known| known == path)) {
+            breaches
+                .push(Breach::new(&file.path, format!("sends the reader to `{path}`, which is not there")));
+        }
+    }
     breaches.dedup();
     breaches
+}
+
+/// `docs/gate.md` and `scripts/check`, wherever they stand in code: in a message or a comment.
+fn named_pages(text: &str) -> impl Iterator<Item = &str> {
+    let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    let paths = text.split(move |letter| !is_of_path(letter)).map(|path| path.trim_end_matches(['.', '/']));
+    let is_page = |path: &&str| path.strip_prefix("docs/").is_some_and(|page| page.ends_with(".md"));
+    let is_script = |path: &&str| path.strip_prefix("scripts/").is_some_and(|name| !name.is_empty());
+    paths.filter(move |path| is_page(path) || is_script(path))
 }
 
 /// `core/src/lib.rs` between back quotes, outside of code blocks.

@@ -1,5 +1,6 @@
 //! What goes on beside the ops: churn, and deletions that nobody waits for.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +20,32 @@ pub(crate) enum Lasts {
     ToTheEnd(Duration),
 }
 
+/// What a job does again and again; after [`ControlFlow::Break`] it is over.
+pub(crate) type JobStep = Box<dyn FnMut() -> Result<ControlFlow<()>, OpError> + Send>;
+
+/// Something that goes on beside the ops: a step at every tick, the first after one interval.
+pub(crate) struct BackgroundJob {
+    /// When it ends.
+    pub(crate) lasts: Lasts,
+    /// Between two steps.
+    pub(crate) interval: Duration,
+    /// What is done then.
+    pub(crate) step: JobStep,
+}
+
+impl BackgroundJob {
+    /// Steps until the job is over or it is told to stop.
+    fn run(mut self, stop: &AtomicBool) -> Result<(), OpError> {
+        let mut ticker = Ticker::every(self.interval);
+        while ticker.wait(stop) {
+            if (self.step)()?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What the jobs may still do to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
@@ -28,6 +55,17 @@ pub(super) enum Activity {
     Passing,
     /// All that are left go on to the end; the slowest repeats itself after this time.
     Endless(Duration),
+}
+
+impl Activity {
+    /// Of jobs that are under way.
+    pub(super) fn of(jobs: impl Iterator<Item = Lasts>) -> Activity {
+        jobs.fold(Activity::None, |so_far, lasts| match (so_far, lasts) {
+            (Activity::Passing, _) | (_, Lasts::ForAWhile) => Activity::Passing,
+            (Activity::None, Lasts::ToTheEnd(cycle)) => Activity::Endless(cycle),
+            (Activity::Endless(longest), Lasts::ToTheEnd(cycle)) => Activity::Endless(longest.max(cycle)),
+        })
+    }
 }
 
 struct Job {
@@ -44,16 +82,12 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts a job; it is given a flag that tells it to stop.
-    pub(super) fn start(
-        &mut self,
-        (index, opcode): (usize, &'static str),
-        lasts: Lasts,
-        job: impl FnOnce(&AtomicBool) -> Result<(), OpError> + Send + 'static,
-    ) {
+    /// Starts a job of an op, on a thread of its own.
+    pub(super) fn start(&mut self, (index, opcode): (usize, &'static str), job: BackgroundJob) {
         let (stop, error) = (Arc::clone(&self.stop), Arc::clone(&self.error));
+        let lasts = job.lasts;
         let thread = std::thread::spawn(move || {
-            if let Err(source) = job(&stop) {
+            if let Err(source) = job.run(&stop) {
                 let mut first = error.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert(OpError::Background { index, opcode, source: Box::new(source) });
             }
@@ -64,11 +98,7 @@ impl Background {
     /// What may still happen.
     pub(super) fn activity(&self) -> Activity {
         let running = self.jobs.iter().filter(|job| !job.thread.is_finished());
-        running.fold(Activity::None, |so_far, job| match (so_far, job.lasts) {
-            (Activity::Passing, _) | (_, Lasts::ForAWhile) => Activity::Passing,
-            (Activity::None, Lasts::ToTheEnd(cycle)) => Activity::Endless(cycle),
-            (Activity::Endless(longest), Lasts::ToTheEnd(cycle)) => Activity::Endless(longest.max(cycle)),
-        })
+        Activity::of(running.map(|job| job.lasts))
     }
 
     /// What went wrong first, if anything did.
@@ -106,10 +136,6 @@ impl Ticker {
         Ticker { next: Instant::now() + interval, interval }
     }
 
-    pub(crate) fn per_second(count: u32) -> Ticker {
-        Ticker::every(Duration::from_secs(1) / count.max(1))
-    }
-
     /// Waits for the next tick; `false` if it was told to stop before.
     pub(crate) fn wait(&mut self, stop: &AtomicBool) -> bool {
         loop {
@@ -132,11 +158,9 @@ mod tests {
 
     const CHURN: (usize, &str) = (3, "churn");
 
-    fn until_stopped(stop: &AtomicBool) -> Result<(), OpError> {
-        while !stop.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-        Ok(())
+    fn until_stopped(lasts: Lasts) -> BackgroundJob {
+        let step = Box::new(|| Ok(ControlFlow::Continue(())));
+        BackgroundJob { lasts, interval: Duration::from_millis(1), step }
     }
 
     #[test]
@@ -144,10 +168,10 @@ mod tests {
         let mut background = Background::default();
         assert_eq!(background.activity(), Activity::None);
         for seconds in [2, 5, 3] {
-            background.start(CHURN, Lasts::ToTheEnd(Duration::from_secs(seconds)), until_stopped);
+            background.start(CHURN, until_stopped(Lasts::ToTheEnd(Duration::from_secs(seconds))));
         }
         assert_eq!(background.activity(), Activity::Endless(Duration::from_secs(5)));
-        background.start(CHURN, Lasts::ForAWhile, until_stopped);
+        background.start(CHURN, until_stopped(Lasts::ForAWhile));
         assert_eq!(background.activity(), Activity::Passing);
         background.end();
         assert_eq!(background.activity(), Activity::None);
@@ -157,9 +181,12 @@ mod tests {
     #[test]
     fn the_first_error_is_kept_with_its_op() {
         let mut background = Background::default();
-        background.start(CHURN, Lasts::ForAWhile, |_| {
-            Err(OpError::UnknownNamespace { name: "nowhere".to_owned() })
-        });
+        let step: JobStep = Box::new(|| Err(OpError::UnknownNamespace { name: "nowhere".to_owned() }));
+        background.start(CHURN, BackgroundJob { lasts: Lasts::ForAWhile, interval: Duration::ZERO, step });
+        // A step that is told to stop before it begins fails no more.
+        while background.activity() != Activity::None {
+            std::thread::yield_now();
+        }
         background.end();
         let error = background.take_error().expect("the job failed").to_string();
         assert!(error.starts_with("op 3 (churn), in the background: namespace \"nowhere\""), "{error}");
@@ -169,6 +196,6 @@ mod tests {
     fn ticker_stops_on_stop_flag() {
         let mut ticker = Ticker::every(Duration::from_secs(3600));
         assert!(!ticker.wait(&AtomicBool::new(true)));
-        assert!(Ticker::per_second(1_000_000).wait(&AtomicBool::new(false)));
+        assert!(Ticker::every(Duration::from_micros(1)).wait(&AtomicBool::new(false)));
     }
 }

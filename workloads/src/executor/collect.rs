@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schedlab_cluster::api::{Api, ApiCallCounts, PodFilter, StoredPodRow};
-use schedlab_cluster::clock::monotonic_ns;
 use schedlab_core::input::LabelSelectorInput;
 
 use super::background::Activity;
 use super::context::OpContext;
 use super::error::OpError;
 use super::outcome::Collected;
+use super::runtime::Runtime;
 use crate::measure::{MachineReading, PodScope, ThreadId, own_waited_ns};
 use crate::metrics::MetricValues;
 
@@ -62,7 +62,7 @@ impl OpContext<'_> {
         namespace: &str,
         others: OtherPods,
     ) -> Result<(), OpError> {
-        let is_alone = self.background.activity() == Activity::None
+        let is_alone = self.runtime.activity() == Activity::None
             && self.cluster.pods_now(PodFilter::default()).iter().all(|row| row.node.is_some())
             && others == OtherPods::IfAny;
         let looks_at = if is_alone { LooksAt::All } else { LooksAt::ItsOwn };
@@ -91,15 +91,19 @@ impl OpContext<'_> {
         }
         let api: Arc<dyn Api> = Arc::clone(&self.cluster) as Arc<dyn Api>;
         let scope = PodScope::new(api, namespaces, labels);
-        self.meters.set_scope((looks_at == LooksAt::ItsOwn).then_some(scope));
+        let scope = (looks_at == LooksAt::ItsOwn).then_some(scope);
+        match &self.runtime {
+            Runtime::Wall(side) => side.meters.set_scope(scope),
+            Runtime::Virtual(side) => side.start_measuring(scope),
+        }
         // A pod is seen on its node before its binding is counted as a call.
         self.rest_shortly();
         let before = self.pods_of(namespaces, labels);
         // Whatever is recorded from here on belongs to this part.
-        let _ = self.meters.take();
+        let _ = self.runtime.as_wall().map(|side| side.meters.take());
         let calls = self.cluster.call_counts();
         let attempts = self.runtime.attempts();
-        let counts = self.live.counts_while(&self.waits()).unwrap_or_default();
+        let counts = self.counts().unwrap_or_default();
         self.collecting = Some(Collecting {
             name: name.to_owned(),
             namespaces: namespaces.to_vec(),
@@ -112,9 +116,11 @@ impl OpContext<'_> {
             there: before.len() as u64,
             machine: self.machine_reading(),
             creator_waited_ns: 0,
-            start_ns: monotonic_ns(),
+            start_ns: self.now_ns(),
         });
-        self.meters.switch.turn_on();
+        if let Some(side) = self.runtime.as_wall() {
+            side.meters.switch.turn_on();
+        }
         Ok(())
     }
 
@@ -139,9 +145,14 @@ impl OpContext<'_> {
         }
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
-        self.meters.switch.turn_off();
-        let mut readings = self.meters.take();
-        let counts = answers.then(|| self.live.counts_while(&self.waits())).flatten();
+        let mut readings = match &self.runtime {
+            Runtime::Wall(side) => {
+                side.meters.switch.turn_off();
+                side.meters.take()
+            }
+            Runtime::Virtual(side) => side.stop_measuring(),
+        };
+        let counts = answers.then(|| self.counts()).flatten();
         readings.series.merge(&counts.unwrap_or_default().since(&part.counts));
         let rows = self.pods_of(&part.namespaces, &part.labels);
         let scheduled = match part.looks_at {
@@ -151,7 +162,7 @@ impl OpContext<'_> {
         };
         let there = (rows.len() as u64).saturating_sub(part.there);
         let last_ns = readings.bursts.last().map(|burst| burst.at_ns);
-        let end_ns = last_ns.unwrap_or_else(monotonic_ns);
+        let end_ns = last_ns.unwrap_or_else(|| self.now_ns());
         self.collected.push(Collected {
             collector: part.name,
             start_ns: part.start_ns,
@@ -171,8 +182,15 @@ impl OpContext<'_> {
         Ok(())
     }
 
+    /// In virtual time the scheduler has no thread of its own.
     fn machine_reading(&self) -> MachineReading {
-        MachineReading::of(ThreadId(self.runtime.scheduler_thread()))
+        let thread = self.runtime.as_wall().map_or(0, |side| side.runtime.scheduler_thread());
+        MachineReading::of(ThreadId(thread))
+    }
+
+    /// What is counted since the scheduler began; nothing in virtual time.
+    fn counts(&self) -> Option<MetricValues> {
+        self.runtime.as_wall().and_then(|side| side.live.counts_while(&self.waits()))
     }
 
     fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<StoredPodRow> {

@@ -4,10 +4,11 @@
 //! | An op wants | It asks |
 //! | --- | --- |
 //! | the API | [`OpContext::cluster`], `ensure_namespace`, `create_namespace` |
-//! | to wait | `wait_scheduled`, `wait_selected`, `sleep`; [`super::Deadline`] and [`super::Ticker`] are its clock |
+//! | to wait | `wait_scheduled`, `wait_selected`, `sleep`, `deadline`, `ticks`: its clock, real or virtual |
 //! | to go on in the background | `start_background` |
 //! | to measure | `start_collecting`, `start_collecting_pods`, `stop_collecting`, `creating` |
-//! | to know whether it should end | `is_interrupted`, of the run; [`OpContext::runtime`] says if the scheduler died |
+//! | to profile | `start_profile`, `stop_profile` |
+//! | to know whether it should end | `is_interrupted`, of the run |
 //! | to say how far it is | `control.progress` |
 //!
 //! Params and templates are values by then: [`crate::ops`] resolved them.
@@ -15,33 +16,26 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use schedlab_cluster::api::{Api, GenericObject, Object};
-use schedlab_cluster::runtime::WallRuntime;
 use schedlab_cluster::{EmbeddedCluster, StatusReason};
 
-use super::background::{Background, Lasts};
+use super::background::BackgroundJob;
 use super::collect::Collecting;
-use super::controllers::Controllers;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
+use super::runtime::Runtime;
 use super::{Control, objects};
-use crate::measure::{BindMeter, CycleMeter, Live, Meters};
 use crate::ops::{OpSupport, ResolvedOp};
 
 /// What an op works with.
 pub struct OpContext<'a> {
     /// Where objects are.
     pub(crate) cluster: Arc<EmbeddedCluster>,
-    /// The scheduler.
-    pub(crate) runtime: WallRuntime<CycleMeter, BindMeter>,
-    /// The controllers beside it.
-    pub(super) controllers: Controllers,
-    pub(super) live: Live,
-    pub(super) meters: Meters,
-    /// What the outside wants, and whom to tell how far the op is.
+    /// The scheduler and what goes on beside it, on the wall clock or in virtual time.
+    pub(super) runtime: Runtime,
+    /// What the caller wants (go on or stop), and where progress is reported.
     pub(crate) control: Control<'a>,
     pub(super) op: OpPosition,
     /// Pods that somebody may still have to wait for, by namespace.
@@ -54,9 +48,10 @@ pub struct OpContext<'a> {
     pub(crate) declared_features: Vec<String>,
     /// A pod may be in backoff for so long.
     pub(super) backoff_max: Duration,
-    pub(super) background: Background,
     pub(super) collecting: Option<Collecting>,
     pub(super) collected: Vec<Collected>,
+    /// The file of the profile under way.
+    pub(super) profiled: Option<String>,
 }
 
 /// The op that runs.
@@ -99,15 +94,10 @@ impl OpContext<'_> {
         self.op.index
     }
 
-    /// Goes on with a job of this op while later ops run; it is given a flag that tells it to stop. What goes
-    /// wrong in it ends the workload.
-    pub(crate) fn start_background(
-        &mut self,
-        lasts: Lasts,
-        job: impl FnOnce(&AtomicBool) -> Result<(), OpError> + Send + 'static,
-    ) {
+    /// Goes on with a job of this op while later ops run. What goes wrong in it ends the workload.
+    pub(crate) fn start_background(&mut self, job: BackgroundJob) {
         let OpPosition { index, opcode } = self.op;
-        self.background.start((index, opcode), lasts, job);
+        self.runtime.start_job((index, opcode), job);
     }
 
     /// Creates a namespace unless an op did; pods in it may be waited for.

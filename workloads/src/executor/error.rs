@@ -41,6 +41,9 @@ pub enum ExecuteError {
     /// The scheduler's configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// An extender answers when it answers.
+    #[error("extenders answer in real time; run this workload with --time wall")]
+    VirtualExtender,
     /// The scheduler's threads could not start or died.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -130,6 +133,21 @@ pub enum OpError {
     /// Nothing is measured.
     #[error("no metrics are collected; put startCollectingMetrics before this op")]
     NotCollecting,
+    /// Two profiles overlap.
+    #[error("a CPU profile is already under way ({file_path}); stop that with stopCollectingProfile first")]
+    AlreadyProfiling {
+        /// Its file.
+        file_path: String,
+    },
+    /// Nothing is profiled.
+    #[error("no CPU profile is under way; put startCollectingProfile before this op")]
+    NotProfiling,
+    /// The profile could not be taken or written.
+    #[error("CPU profile: {why}")]
+    Profiler {
+        /// Why not.
+        why: String,
+    },
     /// A steady state without a scheduled pod.
     #[error("no pod at all was scheduled in {duration:?}; make `duration` longer, or see why none fits")]
     NoSteadyState {

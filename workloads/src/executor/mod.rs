@@ -19,21 +19,20 @@ mod error;
 pub(crate) mod objects;
 mod outcome;
 mod prefix;
+mod profiler;
+mod runtime;
 mod scheduler;
 mod stagnation;
+mod start;
+mod time;
+mod virtual_side;
 mod wait;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use schedlab_cluster::EmbeddedCluster;
-use schedlab_cluster::api::Api;
-use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::extender::{ExtenderCounts, HttpExtender};
 use schedlab_cluster::link::LinkSettings;
-use schedlab_cluster::runtime::{WallRuntime, WallSettings};
 use schedlab_core::cycle::engine::ClassCache;
 use schedlab_core::framework::extend::Extender as _;
 use schedlab_core::framework::registry::Registry;
@@ -42,25 +41,24 @@ use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominated
 use schedlab_core::topology::PodCounting;
 
 use crate::gates::scheduler_gates;
-use crate::measure::{Live, Meters};
+use crate::measure::Live;
+use crate::placements::PlacementLog;
 use crate::resolve::ResolvedWorkload;
 use crate::results::ExtenderCalls;
 
-use background::Background;
-use context::OpPosition;
-use controllers::{ControllerSetup, Controllers};
+use controllers::ControllerSetup;
 use scheduler::Setup;
 use wait::waits;
 
-pub(crate) use background::{Lasts, Ticker};
+pub(crate) use background::{BackgroundJob, JobStep, Lasts};
 pub(crate) use collect::OtherPods;
 pub use context::OpContext;
 pub use error::{ExecuteError, OpError};
 pub(crate) use objects::quote_quantities;
 pub use outcome::{Collected, Ending, Outcome};
 pub(crate) use prefix::run_until;
+pub use profiler::{NoProfiler, Profiler};
 pub(crate) use scheduler::read_config;
-pub(crate) use wait::Deadline;
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +85,21 @@ pub struct RunSettings {
     pub known_gaps: KnownGaps,
     /// Which events about pods are written.
     pub events: EventLevel,
+    /// Whose time passes.
+    pub time: TimeMode,
+}
+
+/// Whose time passes while a workload runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeMode {
+    /// The clock's: what is measured is real.
+    #[default]
+    Wall,
+    /// A model's: the same run every time, and no throughput that was measured.
+    Virtual {
+        /// How long a scheduling cycle takes, whatever it does.
+        cycle_ns: u64,
+    },
 }
 
 /// Told how far a workload is. Called often; must be quick.
@@ -130,6 +143,10 @@ pub struct Control<'a> {
     pub registry: &'a Registry,
     /// Whether the scheduler's configuration file is looked at again while the workload runs.
     pub config_file: ConfigFile,
+    /// What samples the spans that ops ask to be profiled.
+    pub profiler: &'a dyn Profiler,
+    /// Notes where every pod goes, if somebody wants to know.
+    pub placements: Option<&'a PlacementLog>,
 }
 
 /// What becomes of changes to the scheduler's configuration file during a run.
@@ -165,8 +182,8 @@ pub fn run_workload(
         return executor.run(workload);
     };
     let extenders = config.map(|config| config.extenders).unwrap_or_default();
-    let changer = executor.context.runtime.changer();
-    let watcher = scheduler::Watcher::new(&watched, extenders, settings, control, changer);
+    let Some(changer) = executor.changer() else { return executor.run(workload) };
+    let watcher = scheduler::Watcher::new(&watched, extenders, (settings, &gates), control, changer);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| watcher.run());
         let outcome = executor.run(workload);
@@ -179,52 +196,10 @@ pub fn run_workload(
 struct Executor<'a> {
     context: OpContext<'a>,
     extenders: Vec<Arc<HttpExtender>>,
+    reading: Option<start::PlacementThread>,
 }
 
-impl<'a> Executor<'a> {
-    fn start(
-        settings: RunSettings,
-        control: Control<'a>,
-        setup: &Setup<'_>,
-    ) -> Result<Executor<'a>, ExecuteError> {
-        let cluster = Arc::new(EmbeddedCluster::new(Arc::new(monotonic_ns)));
-        let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
-        if !setup.gates.clearing_nominated_node_name_after_binding {
-            cluster.keep_nomination_of_bound_pods();
-        }
-        if setup.gates.node_affinity_required_during_execution {
-            cluster.keep_execution_affinity();
-        }
-        let ControllerSetup { enabled, feature_gates } = &setup.controllers;
-        let controllers = Controllers::start(&api, enabled, feature_gates, settings.seed)?;
-        let (scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
-        let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
-        let meters = Meters::default();
-        let version = cluster.resource_version();
-        let wall = WallSettings { threads: settings.threads, link: settings.link };
-        let runtime = WallRuntime::start(api, scheduler, version, wall, meters.recorders())?;
-        let live = Live::new(runtime.changer(), runtime.calls(), meters.view());
-        control.progress.begins(&live);
-        let context = OpContext {
-            cluster,
-            runtime,
-            controllers,
-            live,
-            meters,
-            control,
-            op: OpPosition::FIRST,
-            awaited: BTreeMap::new(),
-            node_count: 0,
-            node_names: 0,
-            declared_features: Vec::new(),
-            backoff_max,
-            background: Background::default(),
-            collecting: None,
-            collected: Vec::new(),
-        };
-        Ok(Executor { context, extenders })
-    }
-
+impl Executor<'_> {
     fn run(mut self, workload: &ResolvedWorkload) -> Result<Outcome, ExecuteError> {
         let context = &mut self.context;
         let mut ending = Ending::Completed;
@@ -240,31 +215,35 @@ impl<'a> Executor<'a> {
                 break;
             }
         }
-        context.background.end();
-        if let Some(error) = context.background.take_error() {
-            let last = workload.ops.len().saturating_sub(1);
-            return Err(ExecuteError::at(workload, last, workload.ops[last].opcode(), error));
+        let last = workload.ops.len().saturating_sub(1);
+        let at_last = |source| ExecuteError::at(workload, last, workload.ops[last].opcode(), source);
+        context.end_of_profile().map_err(at_last)?;
+        if let Some(error) = context.runtime.end_jobs() {
+            return Err(at_last(error));
         }
         if context.collecting.is_some() && ending != Ending::Completed {
-            let last = workload.ops.len().saturating_sub(1);
-            let at = |source| ExecuteError::at(workload, last, workload.ops[last].opcode(), source);
-            context.stop_collecting(None).map_err(at)?;
+            context.stop_collecting(None).map_err(at_last)?;
         }
+        context.rest_of_controllers().map_err(at_last)?;
         self.finish(ending)
     }
 
     fn finish(self, ending: Ending) -> Result<Outcome, ExecuteError> {
-        let Executor { context, extenders } = self;
-        context.rest_of_controllers();
+        let Executor { context, extenders, reading } = self;
         let answers = context.halt_if_interrupted();
         let status = answers.then(|| context.runtime.status_while(&context.waits())).flatten();
         let failed_calls = context.runtime.failed_calls();
+        if let (true, Some(side)) = (answers, context.runtime.as_wall()) {
+            context.control.progress.ends(&side.live);
+        }
         if answers {
-            context.control.progress.ends(&context.live);
+            context.finish_placements()?;
         }
         let waits = waits(context.control.interrupt);
-        context.runtime.stop_while(&waits)?;
-        let controllers = context.controllers.stop()?;
+        let controllers = context.runtime.stop(&waits)?;
+        if let Some(reading) = reading {
+            reading.end()?;
+        }
         Ok(Outcome {
             ending,
             controllers,

@@ -106,8 +106,9 @@ impl Stopped<'_> {
 impl OpContext<'_> {
     fn rest(&self, at_most: Duration) {
         let end = Instant::now() + at_most;
-        while !self.runtime.is_quiescent(self.cluster.resource_version())
-            && !self.runtime.has_died()
+        let Some(side) = self.runtime.as_wall() else { return };
+        while !side.runtime.is_quiescent(self.cluster.resource_version())
+            && !side.runtime.has_died()
             && !self.is_interrupted()
             && Instant::now() < end
         {

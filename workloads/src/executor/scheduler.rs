@@ -1,5 +1,6 @@
 //! The scheduler a workload runs with: made from its configuration, and changed with it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
@@ -12,9 +13,10 @@ use schedlab_cluster::runtime::Changer;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::parallelize::Ways;
 use schedlab_core::cycle::select::TieBreak;
+use schedlab_core::framework::build::{ProfileConfig, build_profile};
 use schedlab_core::framework::extender::ExtenderConfig;
 use schedlab_core::framework::profile::Profile;
-use schedlab_core::framework::registry::{Registry, default_profile};
+use schedlab_core::framework::registry::{DEFAULT_SCHEDULER_NAME, Registry, default_profile_with};
 use schedlab_core::interner::Vocabulary;
 use schedlab_core::scheduler::{FeatureGates, PlainBindings, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
@@ -22,6 +24,7 @@ use schedlab_core::world::World;
 use super::controllers::ControllerSetup;
 use super::error::ExecuteError;
 use super::{Control, RunSettings};
+use crate::gates::switched_off_plugins;
 use crate::resolve::SchedulerConfigFile;
 use crate::scheduler_config::{ConfigError, ConfigWatch, POLL, Reloaded, SchedulerConfig};
 
@@ -70,11 +73,14 @@ pub(super) fn make(
         seed: settings.seed,
         ..EngineSettings::default()
     };
+    let switched_off = switched_off_plugins(&setup.gates);
     let mut world = World::default().counting(settings.pod_counting);
+    let gated = setup.gates.plugins();
+    let registry = &registry.clone().with_gated(&gated);
     let profiles = match config {
-        Some(config) => profiles(settings, config, registry, &mut world.vocabulary)?,
+        Some(config) => profiles(settings, (config, switched_off), registry, &mut world.vocabulary)?,
         None => {
-            let mut profile = default_profile(&mut world.vocabulary);
+            let mut profile = default_profile_without(switched_off, &gated, &mut world.vocabulary);
             profile.percentage_of_nodes_to_score = settings.percentage_of_nodes_to_score.unwrap_or(0);
             vec![profile]
         }
@@ -119,14 +125,31 @@ fn scheduler_settings(config: Option<&SchedulerConfig>, gates: FeatureGates) -> 
     }
 }
 
+/// The default profile with the plugins that feature gates append and without those that they switch off.
+fn default_profile_without(
+    switched_off: &[&str],
+    gated: &[(&'static str, i32)],
+    vocabulary: &mut Vocabulary,
+) -> Profile {
+    if switched_off.is_empty() {
+        return default_profile_with(vocabulary, gated);
+    }
+    let registry = Registry::new_in_tree().with_gated(gated);
+    let mut plugins = registry.default_plugins();
+    plugins.remove(switched_off);
+    let (scheduler_name, args) = (DEFAULT_SCHEDULER_NAME.to_owned(), BTreeMap::new());
+    let config = ProfileConfig { scheduler_name, percentage_of_nodes_to_score: 0, plugins, args };
+    build_profile(&registry, &config, vocabulary).expect("the default plugins are registered")
+}
+
 /// The profiles of a configuration; what was said on the command line wins over the file.
 fn profiles(
     settings: RunSettings,
-    config: &SchedulerConfig,
+    (config, switched_off): (&SchedulerConfig, &[&str]),
     registry: &Registry,
     vocabulary: &mut Vocabulary,
 ) -> Result<Vec<Profile>, ConfigError> {
-    let mut profiles = config.build(registry, vocabulary)?;
+    let mut profiles = config.build_without(switched_off, registry, vocabulary)?;
     if let Some(percentage) = settings.percentage_of_nodes_to_score {
         profiles.iter_mut().for_each(|profile| profile.percentage_of_nodes_to_score = percentage);
     }
@@ -139,6 +162,8 @@ pub(super) struct Watcher<'a> {
     /// Those the scheduler runs with.
     extenders: Vec<ExtenderConfig>,
     settings: RunSettings,
+    /// Plugins that feature gates have switched off.
+    switched_off: &'static [&'static str],
     control: Control<'a>,
     changer: Changer,
     stop: AtomicBool,
@@ -148,11 +173,12 @@ impl<'a> Watcher<'a> {
     pub(super) fn new(
         file: &'a SchedulerConfigFile,
         extenders: Vec<ExtenderConfig>,
-        settings: RunSettings,
+        (settings, gates): (RunSettings, &FeatureGates),
         control: Control<'a>,
         changer: Changer,
     ) -> Watcher<'a> {
-        Watcher { file, extenders, settings, control, changer, stop: AtomicBool::new(false) }
+        let switched_off = switched_off_plugins(gates);
+        Watcher { file, extenders, settings, switched_off, control, changer, stop: AtomicBool::new(false) }
     }
 
     pub(super) fn stop(&self, watching: &Thread) {
@@ -190,13 +216,15 @@ impl<'a> Watcher<'a> {
         let config = Arc::new(config);
         while !self.stop.load(Ordering::Acquire) {
             let (settings, registry) = (self.settings, self.control.registry.clone());
+            let switched_off = self.switched_off;
             let config = Arc::clone(&config);
             let is_wanted = || !self.stop.load(Ordering::Acquire);
             let applied = self.changer.change_while(&is_wanted, move |scheduler, now_ns| {
                 if !scheduler.binding_cycles().is_empty() {
                     return Ok(Applied::NotYet);
                 }
-                let profiles = profiles(settings, &config, &registry, scheduler.vocabulary_mut())?;
+                let config = (config.as_ref(), switched_off);
+                let profiles = profiles(settings, config, &registry, scheduler.vocabulary_mut())?;
                 scheduler.set_profiles(profiles, now_ns);
                 Ok(Applied::Now)
             });

@@ -1,5 +1,4 @@
-//! Waiting: until pods are scheduled, until a time is over, or until it is clear that neither
-//! will happen.
+//! Waiting: until pods are scheduled, or until it is clear that they never will be.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,7 +13,9 @@ use super::background::Activity;
 use super::context::OpContext;
 use super::error::OpError;
 use super::outcome::Ending;
+use super::runtime::{Runtime, WallSide};
 use super::stagnation::{Look, Reached, Stagnation};
+use super::virtual_side::VirtualSide;
 use crate::ops::barrier::StageRequirement;
 
 /// Between two looks at the cluster. Waiting shares the cores with the scheduler, so it sleeps.
@@ -42,7 +43,8 @@ impl OpContext<'_> {
     /// An interrupted run begins no more attempts. Whether the scheduler answers: it may be inside a
     /// call of an extender, whose deadline is not waited for.
     pub(super) fn halt_if_interrupted(&self) -> bool {
-        !self.is_interrupted() || self.runtime.halt(HALT_WAIT_MAX)
+        let Some(side) = self.runtime.as_wall() else { return true };
+        !self.is_interrupted() || side.runtime.halt(HALT_WAIT_MAX)
     }
 
     /// Whether an answer of the scheduler is still waited for: from an interruption on only shortly.
@@ -50,24 +52,10 @@ impl OpContext<'_> {
         waits(self.control.interrupt)
     }
 
-    /// Waits for a while, or until the run is interrupted.
-    pub(crate) fn sleep(&self, duration: Duration) -> Ending {
-        let end = Instant::now() + duration;
-        while !self.is_interrupted() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ending::Completed;
-            }
-            std::thread::sleep(left.min(Duration::from_millis(50)));
-        }
-        Ending::Interrupted
-    }
-
     /// Waits until `wanted` pods of a namespace are scheduled, whoever created them.
     pub(crate) fn wait_scheduled(&self, namespace: &str, wanted: u64) -> Result<Ending, OpError> {
-        self.wait_for((namespace, StageRequirement::Scheduled), wanted, || {
-            Ok(self.cluster.scheduled_count(namespace)?)
-        })
+        let mut count = || Ok(self.cluster.scheduled_count(namespace)?);
+        self.wait_for((namespace, StageRequirement::Scheduled), wanted, &mut count)
     }
 
     /// The same, of pods with some labels, up to some stage.
@@ -81,14 +69,15 @@ impl OpContext<'_> {
         let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
         // Pods share their conditions, so each distinct list is looked at once.
         let mut tried: BTreeMap<ConditionSetId, bool> = BTreeMap::new();
-        self.wait_for((namespace, stage), wanted, || {
+        let mut count = || {
             let filter = PodFilter { namespace: Some(namespace), labels: Some(&selector) };
             let mut is_tried = |id| *tried.entry(id).or_insert_with(|| self.has_been_tried(id));
             let mut is_there = |row: &StoredPodRow| {
                 row.node.is_some() || (stage == StageRequirement::Attempted && is_tried(row.conditions))
             };
             Ok(self.cluster.pods_now(filter).iter().filter(|row| is_there(row)).count() as u64)
-        })
+        };
+        self.wait_for((namespace, stage), wanted, &mut count)
     }
 
     /// Upstream: util.go `isAttempted`.
@@ -98,14 +87,25 @@ impl OpContext<'_> {
 
     fn wait_for(
         &self,
-        (namespace, stage): (&str, StageRequirement),
+        what: (&str, StageRequirement),
         wanted: u64,
-        mut count: impl FnMut() -> Result<u64, OpError>,
+        count: Count<'_>,
+    ) -> Result<Ending, OpError> {
+        match &self.runtime {
+            Runtime::Wall(side) => self.wait_on_the_clock(side, what, wanted, count),
+            Runtime::Virtual(side) => self.wait_virtually(side, what, wanted, count),
+        }
+    }
+
+    fn wait_on_the_clock(
+        &self,
+        side: &WallSide,
+        what: (&str, StageRequirement),
+        wanted: u64,
+        count: Count<'_>,
     ) -> Result<Ending, OpError> {
         let mut rested = Rested::default();
-        let mut stagnation = Stagnation::new(Instant::now());
-        // Pods share their conditions, so each distinct list is looked at once.
-        let mut tried: BTreeMap<ConditionSetId, bool> = BTreeMap::new();
+        let mut hope = Hope::new(Instant::now(), wanted);
         loop {
             let look = Instant::now();
             let done = count()?;
@@ -116,38 +116,87 @@ impl OpContext<'_> {
             if self.is_interrupted() {
                 return Ok(Ending::Interrupted);
             }
-            if self.runtime.has_died() {
-                return Err(OpError::Died);
-            }
-            self.controllers.check_alive()?;
-            if let Some(error) = self.background.take_error() {
-                return Err(error);
-            }
-            let activity = self.background.activity();
-            stagnation.done(done, look);
-            if activity == Activity::Passing {
-                stagnation.progressed(look);
-            }
+            self.runtime.check_alive()?;
             let version = self.cluster.resource_version();
-            let is_at_rest = activity == Activity::None
-                && self.runtime.is_quiescent(version)
-                && self.controllers.are_quiescent(version)
-                && !self.controllers.have_timers();
-            let missing = Missing { namespace, stage, count: wanted - done, wanted };
+            let is_at_rest = side.background.activity() == Activity::None
+                && side.runtime.is_quiescent(version)
+                && side.controllers.are_quiescent(version)
+                && !side.controllers.have_timers();
             if rested.reading(is_at_rest, version) {
-                let why = "nothing is left to try and nothing changes the cluster";
-                return Ok(Ending::Stuck(self.diagnosis(&missing, &format!("and never will be: {why}"))));
+                return Ok(self.at_rest(what, (done, wanted)));
             }
-            let patience = patience(self.backoff_max, activity);
-            let seen = Look { now: look, patience, rounds: self.runtime.rounds() };
-            if stagnation.is_hopeless(seen, || self.how_far_pods_are(&mut tried)) {
-                let seconds = patience.as_secs();
-                let why =
-                    format!("and for {seconds} s no pod was scheduled, evicted or tried for the first time");
-                return Ok(Ending::Stuck(self.diagnosis(&missing, &why)));
+            if let Some(stuck) = self.hopeless(&mut hope, what, (look, done, side.runtime.rounds())) {
+                return Ok(stuck);
             }
             std::thread::sleep(POLL.max(look.elapsed() * LOOKING_SHARE));
         }
+    }
+
+    /// Every pod that gets where the wait wants it takes a call of the scheduler, so there is no need to
+    /// count before so many were answered as pods are missing.
+    fn wait_virtually(
+        &self,
+        side: &VirtualSide,
+        what: (&str, StageRequirement),
+        wanted: u64,
+        count: Count<'_>,
+    ) -> Result<Ending, OpError> {
+        let mut hope = Hope::new(side.now(), wanted);
+        let mut is_over = false;
+        loop {
+            let done = count()?;
+            self.control.progress.pods(done, wanted);
+            if done >= wanted {
+                return Ok(Ending::Completed);
+            }
+            if is_over || side.is_settled(self.cluster.resource_version()) {
+                return Ok(self.at_rest(what, (done, wanted)));
+            }
+            let enough = side.runtime().calls_done() + (wanted - done);
+            loop {
+                if self.is_interrupted() {
+                    return Ok(Ending::Interrupted);
+                }
+                is_over = !side.pump(None)?;
+                let is_settled = side.is_settled(self.cluster.resource_version());
+                if is_over || is_settled || enough <= side.runtime().calls_done() {
+                    break;
+                }
+                if let Some(stuck) = self.hopeless(&mut hope, what, (side.now(), done, side.steps())) {
+                    return Ok(stuck);
+                }
+            }
+        }
+    }
+
+    fn at_rest(&self, (namespace, stage): (&str, StageRequirement), (done, wanted): (u64, u64)) -> Ending {
+        let missing = Missing { namespace, stage, count: wanted - done, wanted };
+        let why = "and never will be: nothing is left to try and nothing changes the cluster";
+        Ending::Stuck(self.diagnosis(&missing, why))
+    }
+
+    /// Whether nothing has got anywhere for too long.
+    fn hopeless(
+        &self,
+        hope: &mut Hope,
+        (namespace, stage): (&str, StageRequirement),
+        (now, done, rounds): (Instant, u64, u64),
+    ) -> Option<Ending> {
+        let activity = self.runtime.activity();
+        hope.stagnation.done(done, now);
+        if activity == Activity::Passing {
+            hope.stagnation.progressed(now);
+        }
+        let patience = patience(self.backoff_max, activity);
+        let Hope { stagnation, tried, wanted } = hope;
+        let seen = Look { now, patience, rounds };
+        if !stagnation.is_hopeless(seen, || self.how_far_pods_are(tried)) {
+            return None;
+        }
+        let missing = Missing { namespace, stage, count: *wanted - done, wanted: *wanted };
+        let seconds = patience.as_secs();
+        let why = format!("and for {seconds} s no pod was scheduled, evicted or tried for the first time");
+        Some(Ending::Stuck(self.diagnosis(&missing, &why)))
     }
 
     fn how_far_pods_are(&self, tried: &mut BTreeMap<ConditionSetId, bool>) -> Vec<(PodUid, Reached)> {
@@ -164,8 +213,9 @@ impl OpContext<'_> {
     /// Gives the threads a moment to hand in what they recorded, and no more than that: beside
     /// churn they never rest.
     pub(super) fn rest_shortly(&self) {
+        let Some(side) = self.runtime.as_wall() else { return };
         for _ in 0..100 {
-            if self.runtime.is_quiescent(self.cluster.resource_version()) {
+            if side.runtime.is_quiescent(self.cluster.resource_version()) {
                 return;
             }
             std::thread::sleep(POLL);
@@ -191,21 +241,6 @@ impl OpContext<'_> {
     }
 }
 
-/// When a time is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(Instant);
-
-impl Deadline {
-    /// So long from now.
-    pub(crate) fn after(duration: Duration) -> Deadline {
-        Deadline(Instant::now() + duration)
-    }
-
-    pub(crate) fn is_over(self) -> bool {
-        self.0 <= Instant::now()
-    }
-}
-
 /// See [`OpContext::waits`].
 pub(super) fn waits(interrupt: &AtomicBool) -> impl Fn() -> bool {
     let interrupted: Cell<Option<Instant>> = Cell::new(None);
@@ -226,6 +261,23 @@ fn patience(backoff_max: Duration, activity: Activity) -> Duration {
         Activity::None | Activity::Passing => Duration::ZERO,
     };
     PATIENCE_MIN.max(backoff_max * 3).max(cycle.min(CYCLE_MAX) * 2)
+}
+
+/// How many pods are where a wait wants them.
+type Count<'a> = &'a mut dyn FnMut() -> Result<u64, OpError>;
+
+/// Whether a wait may still end well.
+struct Hope {
+    stagnation: Stagnation,
+    /// Pods share their conditions, so each distinct list is looked at once.
+    tried: BTreeMap<ConditionSetId, bool>,
+    wanted: u64,
+}
+
+impl Hope {
+    fn new(now: Instant, wanted: u64) -> Hope {
+        Hope { stagnation: Stagnation::new(now), tried: BTreeMap::new(), wanted }
+    }
 }
 
 /// What a wait did not get.

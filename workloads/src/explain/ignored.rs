@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PodSpec;
 use schedlab_cluster::api::GenericObject;
-use schedlab_cluster::convert::{storage_input, storage_kind};
+use schedlab_cluster::convert::{dra_input, storage_input, storage_kind};
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
@@ -28,13 +28,12 @@ pub struct IgnoredKind {
 /// A field of the pod that kube-scheduler reads and schedlab does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IgnoredField {
-    /// Its path, `spec.resourceClaims`.
+    /// Its path, `spec.workloadRef`.
     pub field: String,
     /// Why it has no say.
     pub why: &'static str,
 }
 
-const NO_DRA: &str = "dynamic resource allocation is not built";
 const NO_POD_GROUPS: &str = "pod groups are not built: the pod is looked at alone";
 const UNKNOWN_FIELD: &str = "this build does not know the field";
 const FINISHED: &str = "they have finished";
@@ -49,7 +48,14 @@ fn why_ignored(object: &GenericObject) -> Option<(&'static str, bool)> {
         | ("apps", "ReplicaSet" | "StatefulSet")
         | ("scheduling.k8s.io", "PriorityClass") => None,
         ("policy", "PodDisruptionBudget") => Some(("preemption is not tried", false)),
-        ("resource.k8s.io", _) => Some((NO_DRA, true)),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            Some(("nobody makes claims of them here; their claims count", false))
+        }
+        ("resource.k8s.io", _) => match dra_input(object) {
+            Ok(Some(_)) => None,
+            Ok(None) => Some(("scheduling does not read them", false)),
+            Err(_) => Some((UNREADABLE, true)),
+        },
         ("scheduling.k8s.io", _) => Some(("pod groups are not built", true)),
         _ if storage_kind(&object.api_version, &object.kind).is_some() => match storage_input(object) {
             Ok(_) => None,
@@ -97,12 +103,10 @@ impl IgnoredKinds {
 }
 
 /// Fields of `spec` that kube-scheduler reads and no plugin here does.
-const NOT_HONOURED: [(&str, &str); 3] =
-    [("resourceClaims", NO_DRA), ("schedulingGroup", NO_POD_GROUPS), ("workloadRef", NO_POD_GROUPS)];
+const NOT_HONOURED: [(&str, &str); 2] = [("schedulingGroup", NO_POD_GROUPS), ("workloadRef", NO_POD_GROUPS)];
 
 /// Fields of newer APIs than the typed one, which are left out with a notice and are no mistake.
-pub(super) const KNOWN_BEYOND: [&str; 3] =
-    ["spec.resourceClaims", "spec.schedulingGroup", "spec.workloadRef"];
+pub(super) const KNOWN_BEYOND: [&str; 2] = ["spec.schedulingGroup", "spec.workloadRef"];
 
 /// The fields of a `PodSpec` that the typed API knows, as its own deserializer lists them. But for
 /// those above, plugins honour them or scheduling does not read them.
@@ -189,10 +193,10 @@ mod tests {
     #[test]
     fn only_fields_that_are_set_and_unread_are_named() {
         let pod = json!({"spec": {
-            "containers": [], "resourceClaims": [{"name": "gpu"}], "schedulingGroup": {},
+            "containers": [], "resourceClaims": [{"name": "gpu"}], "schedulingGroup": {"podGroupName": "g"},
             "workloadRef": {"name": "w"}, "fromTheFuture": 1, "tolerations": [],
         }});
         let fields: Vec<String> = ignored_fields(&pod).into_iter().map(|ignored| ignored.field).collect();
-        assert_eq!(fields, ["spec.fromTheFuture", "spec.resourceClaims", "spec.workloadRef"]);
+        assert_eq!(fields, ["spec.fromTheFuture", "spec.schedulingGroup", "spec.workloadRef"]);
     }
 }

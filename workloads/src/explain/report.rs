@@ -54,7 +54,7 @@ pub struct Report {
     pub other_scheduler: Option<OtherScheduler>,
     /// Why the pod is not even tried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_back: Option<PreEnqueueRejection>,
+    pub gated_by: Option<PreEnqueueRejection>,
     /// Why no node is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected_as_a_whole: Option<WholeRejection>,
@@ -94,8 +94,8 @@ pub enum ExplainVerdict {
     FitsNowhere,
     /// A node would be chosen, but for fields of the pod that no plugin here honours.
     Unsure,
-    /// The pod is kept out of the queue; what is chosen is what would be without that.
-    HeldBack,
+    /// A PreEnqueue plugin rejects the pod; what is chosen is what would be without that.
+    Gated,
     /// No profile takes the pod.
     OtherScheduler,
 }
@@ -319,7 +319,7 @@ impl Report {
             ignored_fields: left_out.fields,
             ignored_kinds: left_out.kinds,
             other_scheduler: None,
-            held_back: None,
+            gated_by: None,
             rejected_as_a_whole: None,
             message: None,
             chosen: None,
@@ -354,11 +354,11 @@ impl Report {
         let is_run = |plugin: &&PluginIndex| !explanation.plan.skipped_filters.contains(plugin);
         let filters: Vec<PluginIndex> = profile.filters().iter().filter(is_run).copied().collect();
         let winner = explanation.chosen.map(|row| winner(&nodes, &columns_of(profile, &columns), row));
-        let held_back = held_back(world, profile, question.class);
-        let verdict = match (&winner, &held_back) {
+        let gated_by = gated_by(world, profile, question.class);
+        let verdict = match (&winner, &gated_by) {
             (None, _) => ExplainVerdict::FitsNowhere,
             (Some(_), _) if !question.left_out.fields.is_empty() => ExplainVerdict::Unsure,
-            (Some(_), Some(_)) => ExplainVerdict::HeldBack,
+            (Some(_), Some(_)) => ExplainVerdict::Gated,
             (Some(_), None) => ExplainVerdict::Chosen,
         };
         let (chosen, chosen_if_ignored) =
@@ -368,7 +368,7 @@ impl Report {
             feasible_count: nodes.iter().filter(|node| node.feasible).count(),
             feasible_wanted: num_feasible_nodes_to_find(profile.percentage_of_nodes_to_score, node_count),
             verdict,
-            held_back,
+            gated_by,
             rejected_as_a_whole: whole_rejection(world, &explanation),
             message: explanation.chosen.is_none().then(|| message(world, &explanation)),
             chosen,
@@ -459,7 +459,7 @@ fn rejections(world: &World, node: &NodeExplanation, name_of: PodNamer<'_>) -> V
         .collect()
 }
 
-fn held_back(world: &World, profile: &Profile, class: ClassId) -> Option<PreEnqueueRejection> {
+fn gated_by(world: &World, profile: &Profile, class: ClassId) -> Option<PreEnqueueRejection> {
     profile.plugins().iter().find_map(|plugin| {
         let held = plugin.as_pre_enqueue()?.pre_enqueue(world, world.class(class))?;
         Some(PreEnqueueRejection { plugin: plugin.name().to_owned(), message: held.reason })

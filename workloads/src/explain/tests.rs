@@ -78,7 +78,7 @@ fn chosen_node_lead_is_given_by_plugin_and_ties_are_named() {
 fn a_pod_that_is_gated_or_names_no_node_that_exists_is_still_explained() {
     let gated = json!({"containers": containers("1"), "schedulingGates": [{"name": "later"}]});
     let answer = report(vec![sized("a", "2"), specified("web", gated)]);
-    assert_eq!(answer.held_back.unwrap().plugin, "SchedulingGates");
+    assert_eq!(answer.gated_by.unwrap().plugin, "SchedulingGates");
     assert_eq!(answer.chosen.unwrap().node, "a");
 
     let fields = json!([{"key": "metadata.name", "operator": "In", "values": ["gone"]}]);

@@ -1,6 +1,5 @@
 //! The recorders of the two threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schedlab_cluster::api::WatchEvent;
@@ -16,8 +15,10 @@ use schedlab_core::scheduler::{Span, Timed, label};
 use super::durations::{AttemptEnd, DurationKind, Durations};
 use super::reading::event_name;
 use super::scope::PodScope;
+use super::switch::Switch;
 use super::windows::Burst;
 use crate::metrics::MetricValues;
+use crate::placements::PlacementLog;
 
 /// A part's first cycles are all timed, so that short runs have numbers.
 const TIMED_CYCLES_MIN: u32 = 64;
@@ -43,27 +44,6 @@ const ATTEMPTS_EVERY: usize = 32;
 /// A thread keeps so many durations to itself before it fills the histograms, or until it rests: by the
 /// next round their memory has left the caches again, and fetching it costs more than recording.
 const NOTES_MAX: usize = 256;
-
-/// Whether the measured part is on.
-#[derive(Clone, Debug, Default)]
-pub struct Switch(Arc<AtomicBool>);
-
-impl Switch {
-    /// Turns measuring on.
-    pub fn turn_on(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    /// Turns measuring off.
-    pub fn turn_off(&self) {
-        self.0.store(false, Ordering::Release);
-    }
-
-    #[inline]
-    fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What a measured part recorded.
 #[derive(Clone, Debug, Default)]
@@ -176,6 +156,7 @@ impl Meters {
             start_ns: 0,
             is_on: false,
             own: BindNotes::default(),
+            attempts: None,
         };
         (cycles, binds)
     }
@@ -483,9 +464,16 @@ pub struct BindMeter {
     start_ns: u64,
     is_on: bool,
     own: BindNotes,
+    /// Who wants to know how often each bound pod was tried, measured or not.
+    attempts: Option<PlacementLog>,
 }
 
 impl BindMeter {
+    /// From now on the attempts of every bound pod go there.
+    pub fn tell_attempts(&mut self, log: Option<&PlacementLog>) {
+        self.attempts = log.cloned();
+    }
+
     fn record(&mut self, bound: &[Bound], now_ns: u64) {
         let Some(first) = bound.first() else { return };
         self.own.bursts.push(Burst { at_ns: now_ns, pods: bound.len() as u64 });
@@ -567,6 +555,9 @@ impl BindRecorder for BindMeter {
     }
 
     fn binds_ended(&mut self, bound: &[Bound]) {
+        if let Some(log) = &self.attempts {
+            bound.iter().for_each(|bound| log.tried(bound.pod, bound.attempts));
+        }
         if !self.is_on {
             return;
         }

@@ -9,13 +9,13 @@ mod machine;
 mod meter;
 mod reading;
 mod scope;
+mod switch;
 mod windows;
 
 pub use durations::{ATTEMPTS_MAX, AttemptEnd, DurationKind, Durations};
 pub use machine::{MachineReading, ThreadId, own_waited_ns};
-pub use meter::{
-    BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Meters, MetersView, PLUGINS_EVERY, Readings, Switch,
-};
+pub use meter::{BindMeter, CycleMeter, EXTENSION_POINTS_EVERY, Meters, MetersView, PLUGINS_EVERY, Readings};
 pub use reading::Live;
 pub use scope::PodScope;
+pub use switch::Switch;
 pub use windows::{Burst, window_for, windows};

@@ -119,7 +119,8 @@ impl MetricSpread {
     /// What is told of it; `None` of nothing.
     ///
     /// Differs: upstream interpolates percentiles between buckets, the first of which ends at 0.01 to
-    /// 10 ms. Durations are read from the fine histogram, so that they resolve microseconds.
+    /// 10 ms. Durations are read from the fine histogram, so that they resolve microseconds
+    /// (`durations_fall_into_upstreams_buckets_and_keep_their_microseconds`).
     #[must_use]
     pub fn summary(&self, buckets: Buckets) -> Option<HistogramSummary> {
         let (count, sum) = (self.count(), self.sum());

@@ -11,7 +11,7 @@ pub struct UnmeasuredMetric {
 
 const GOROUTINES: &str = "there are no goroutines";
 const BATCHING: &str = "opportunistic batching is not built; the class cache decides otherwise";
-const DRA: &str = "dynamic resource allocation is not built";
+const DRA: &str = "nobody counts what happens to resource claims yet";
 const POD_GROUPS: &str =
     "pod groups are not built (upstream registers it with the gate GenericWorkload only)";
 const PLACEMENTS: &str = "topology-aware placement of pod groups is not built";
@@ -43,7 +43,7 @@ pub static LEFT_OUT: [UnmeasuredMetric; 26] = [
     left_out("scheduler_podgroup_scheduling_attempt_duration_seconds", POD_GROUPS),
     left_out(
         "scheduler_pre_queueing_hint_evaluations_total",
-        "only DynamicResources has such hints, and it is not built",
+        "only DynamicResources has such hints upstream; here a hint is asked once for all pods of a class",
     ),
     left_out("scheduler_preemption_evaluation_duration_seconds", POD_GROUPS),
     left_out("scheduler_preemption_execution_duration_seconds", POD_GROUPS),

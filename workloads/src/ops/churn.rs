@@ -5,15 +5,15 @@
 //! Differs: an object that is gone when its turn to be deleted comes is no error: it was to go
 //! anyway, and preemption may have been quicker.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use schedlab_cluster::api::{Api, Object, ObjectKey, resource_or_guess};
 use schedlab_cluster::{EmbeddedCluster, StatusReason};
 
 use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
-use crate::executor::{Ending, Lasts, OpContext, OpError, Ticker, objects};
+use crate::executor::{BackgroundJob, Ending, JobStep, Lasts, OpContext, OpError, objects};
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::template::ObjectTemplate;
@@ -154,8 +154,11 @@ impl RunOp for Churn {
                 Lasts::ToTheEnd(self.interval.saturating_mul(number.saturating_mul(2)))
             }
         };
-        let (cluster, mode, ticker) = (Arc::clone(&context.cluster), self.mode, Ticker::every(self.interval));
-        context.start_background(lasts, move |stop| run(&cluster, &churned, mode, ticker, stop));
+        let step = match self.mode {
+            ChurnMode::Create { number } => create_step(Arc::clone(&context.cluster), churned, number),
+            ChurnMode::Recreate { number } => recreate_step(Arc::clone(&context.cluster), churned, number),
+        };
+        context.start_background(BackgroundJob { lasts, interval: self.interval, step });
         Ok(Ending::Completed)
     }
 }
@@ -166,38 +169,35 @@ fn in_namespace(mut object: Object, namespace: &str) -> Object {
     object
 }
 
-fn run(
-    cluster: &EmbeddedCluster,
-    churned: &[Object],
-    mode: ChurnMode,
-    mut ticker: Ticker,
-    stop: &AtomicBool,
-) -> Result<(), OpError> {
-    let create = |object: &Object| cluster.create(object.clone()).ok().map(|made| made.key());
-    match mode {
-        ChurnMode::Create { number } => {
-            let mut left = number.unwrap_or(u32::MAX);
-            while 0 < left && ticker.wait(stop) {
-                churned.iter().for_each(|object| drop(create(object)));
-                left -= 1;
-            }
+/// Creates every object at each tick, so many times.
+fn create_step(cluster: Arc<EmbeddedCluster>, churned: Vec<Object>, number: Option<u32>) -> JobStep {
+    let mut left = number;
+    Box::new(move || {
+        churned.iter().for_each(|object| drop(create(&cluster, object)));
+        left = left.map(|left| left - 1);
+        Ok(if left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
+}
+
+/// Goes round `number` places: where a place is empty its objects are created, else deleted.
+fn recreate_step(cluster: Arc<EmbeddedCluster>, churned: Vec<Object>, number: u32) -> JobStep {
+    let mut live: Vec<Option<ObjectKey>> = vec![None; churned.len() * number as usize];
+    let mut place = 0;
+    Box::new(move || {
+        let first = place * churned.len();
+        place = (place + 1) % number as usize;
+        for (slot, object) in live[first..].iter_mut().zip(&churned) {
+            *slot = match slot.take() {
+                Some(key) => delete(&cluster, &key).map(|()| None)?,
+                None => create(&cluster, object),
+            };
         }
-        ChurnMode::Recreate { number } => {
-            let mut live: Vec<Option<ObjectKey>> = vec![None; churned.len() * number as usize];
-            for slots in (0..number as usize).cycle().map(|tick| tick * churned.len()) {
-                if !ticker.wait(stop) {
-                    break;
-                }
-                for (slot, object) in live[slots..].iter_mut().zip(churned) {
-                    *slot = match slot.take() {
-                        Some(key) => delete(cluster, &key).map(|()| None)?,
-                        None => create(object),
-                    };
-                }
-            }
-        }
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn create(cluster: &EmbeddedCluster, object: &Object) -> Option<ObjectKey> {
+    cluster.create(object.clone()).ok().map(|made| made.key())
 }
 
 fn delete(cluster: &EmbeddedCluster, key: &ObjectKey) -> Result<(), OpError> {

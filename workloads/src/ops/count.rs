@@ -21,7 +21,7 @@ impl Count {
 
     /// Reads `count` and `countParam`, of which one must be there.
     ///
-    /// Differs: upstream takes an op without either as an op that creates nothing.
+    /// Differs: upstream takes an op without either as an op that creates nothing (`broken_ops_are_refused`).
     pub(super) fn required(fields: &Fields<'_>) -> Result<Self, SchemaError> {
         match Self::optional(fields)? {
             Self { literal: None, param: None } => {

@@ -3,7 +3,8 @@
 //! Upstream: operations.go `createNodesOp`; executor.go `getNodePreparer`; runners.go, the strategies;
 //! node_util.go creates a node and then patches it as the strategy says.
 //! Differs: the strategy is applied to the object before it is created, one call instead of two;
-//! the nodes end up the same, in the same order.
+//! the nodes end up the same, in the same order
+//! (`labels_go_round_through_their_values`, `allocatable_is_filled_and_a_csi_node_comes_with_it`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,7 +101,8 @@ fn parse(file: &str, node: &Node) -> Result<CreateNodesOp, SchemaError> {
     })
 }
 
-/// Differs: with two strategies upstream takes one and forgets the other; we refuse.
+/// Differs: with two strategies upstream takes one and forgets the other; we refuse
+/// (`broken_ops_are_refused`).
 fn parse_strategy(fields: &Fields<'_>) -> Result<NodeStrategy, SchemaError> {
     let allocatable = ("nodeAllocatableStrategy", parse_allocatable(fields)?);
     let label = ("labelNodePrepareStrategy", parse_label(fields)?);

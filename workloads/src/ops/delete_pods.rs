@@ -4,8 +4,9 @@
 //! and here: a pod without finalizers is gone at once.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use schedlab_cluster::api::{Api, PodFilter};
 use schedlab_cluster::{ApiError, EmbeddedCluster, StatusReason};
@@ -13,7 +14,7 @@ use schedlab_core::ids::PodUid;
 use schedlab_core::input::LabelSelectorInput;
 
 use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
-use crate::executor::{Ending, Lasts, OpContext, OpError, Ticker};
+use crate::executor::{BackgroundJob, Ending, JobStep, Lasts, OpContext, OpError};
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
@@ -52,7 +53,7 @@ fn parse(file: &str, node: &Node) -> Result<DeletePods, SchemaError> {
     let per_second = fields.integer("deletePodsPerSecond")?.unwrap_or(0);
     Ok(DeletePods {
         // Differs: upstream takes an absent namespace as all namespaces when it lists the pods and
-        // then fails to delete them.
+        // then fails to delete them (`broken_ops_are_refused`).
         namespace: fields.required_string("namespace", "name the namespace of the pods")?,
         label_selector: fields.string_map("labelSelector")?,
         waiting: match fields.switch("skipWaitToCompletion")? {
@@ -94,38 +95,43 @@ impl RunOp for DeletePods {
             LabelSelectorInput { match_labels: self.label_selector.clone(), match_expressions: Vec::new() };
         let filter = PodFilter { namespace: Some(&self.namespace), labels: Some(&selector) };
         let pods: Vec<PodUid> = context.cluster.pods_now(filter).iter().map(|row| row.uid).collect();
-        let ticker = (0 < self.pods_per_second).then(|| Ticker::per_second(self.pods_per_second));
+        let interval = match self.pods_per_second {
+            0 => Duration::ZERO,
+            rate => Duration::from_secs(1) / rate,
+        };
+        let mut step = match self.pods_per_second {
+            0 => all_at_once(Arc::clone(&context.cluster), pods),
+            _ => one_by_one(Arc::clone(&context.cluster), pods),
+        };
         match self.waiting {
             DeletePodsWaiting::UntilDeleted => {
-                delete(&context.cluster, &pods, ticker, context.control.interrupt)?;
+                let mut ticks = context.ticks(interval);
+                while context.wait_tick(&mut ticks)? && step()?.is_continue() {}
             }
             DeletePodsWaiting::Background => {
-                let cluster = Arc::clone(&context.cluster);
-                context.start_background(Lasts::ForAWhile, move |stop| delete(&cluster, &pods, ticker, stop));
+                context.start_background(BackgroundJob { lasts: Lasts::ForAWhile, interval, step });
             }
         }
         Ok(if context.is_interrupted() { Ending::Interrupted } else { Ending::Completed })
     }
 }
 
-fn delete(
-    cluster: &EmbeddedCluster,
-    pods: &[PodUid],
-    ticker: Option<Ticker>,
-    stop: &AtomicBool,
-) -> Result<(), OpError> {
-    let Some(mut ticker) = ticker else {
+fn all_at_once(cluster: Arc<EmbeddedCluster>, pods: Vec<PodUid>) -> JobStep {
+    Box::new(move || {
         let mut results = Vec::with_capacity(pods.len());
-        cluster.delete_pods_batch(pods, &mut results);
-        return results.into_iter().try_for_each(gone);
-    };
-    for &pod in pods {
-        if !ticker.wait(stop) {
-            break;
-        }
+        cluster.delete_pods_batch(&pods, &mut results);
+        results.into_iter().try_for_each(gone)?;
+        Ok(ControlFlow::Break(()))
+    })
+}
+
+fn one_by_one(cluster: Arc<EmbeddedCluster>, pods: Vec<PodUid>) -> JobStep {
+    let mut left = pods.into_iter();
+    Box::new(move || {
+        let Some(pod) = left.next() else { return Ok(ControlFlow::Break(())) };
         gone(cluster.delete_pod(pod))?;
-    }
-    Ok(())
+        Ok(if left.len() == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
 }
 
 /// A pod that somebody else has deleted is as gone as it should be.

@@ -130,9 +130,7 @@ impl fmt::Debug for OpSupport<'_> {
     }
 }
 
-impl OpSupport<'static> {
-    /// Nobody has built it.
-    pub(super) const NOT_IMPLEMENTED: Self = Self::NotYet("this opcode is not implemented yet");
+impl OpSupport<'_> {
     /// It would need device claims.
     pub(crate) const NO_DRA: &'static str = "dynamic resource allocation is not simulated here";
     /// It would need pod groups.

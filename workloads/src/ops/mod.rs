@@ -164,18 +164,19 @@ fn descriptor_of(file: &str, node: &Node) -> Result<&'static OpDescriptor, Schem
     })
 }
 
+/// `createPods` as `create_pods`.
+#[cfg(test)]
+pub(crate) fn file_of(opcode: &str) -> String {
+    let letters = opcode.chars().flat_map(|letter| match letter.is_uppercase() {
+        true => vec!['_', letter.to_ascii_lowercase()],
+        false => vec![letter],
+    });
+    letters.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// `createPods` as `create_pods`.
-    fn file_of(opcode: &str) -> String {
-        let letters = opcode.chars().flat_map(|letter| match letter.is_uppercase() {
-            true => vec!['_', letter.to_ascii_lowercase()],
-            false => vec![letter],
-        });
-        letters.collect()
-    }
 
     #[test]
     fn every_file_of_an_opcode_is_in_the_list_and_named_after_it() {

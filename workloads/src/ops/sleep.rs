@@ -32,7 +32,7 @@ pub struct Sleep {
     pub duration: Duration,
 }
 
-/// Differs: upstream takes a sleep without a duration as one of no length.
+/// Differs: upstream takes a sleep without a duration as one of no length (`broken_ops_are_refused`).
 fn parse(file: &str, node: &Node) -> Result<SleepOp, SchemaError> {
     let fields = Fields::read(file, "op sleep", node, &["opcode", "duration", "durationParam"])?;
     let (duration, duration_param) = (fields.duration("duration")?, fields.param("durationParam")?);
@@ -72,6 +72,6 @@ impl ResolvedOp for Sleep {
 
 impl RunOp for Sleep {
     fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
-        Ok(context.sleep(self.duration))
+        context.sleep(self.duration)
     }
 }

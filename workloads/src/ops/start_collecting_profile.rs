@@ -2,9 +2,11 @@
 //!
 //! Upstream: operations.go `startCollectingProfileOp`.
 
+use std::path::{Component, Path};
 use std::sync::Arc;
 
-use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, WrittenOp, one};
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, OpContext, OpError};
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
@@ -20,10 +22,16 @@ pub struct StartCollectingProfile {
     pub file_path: String,
 }
 
+/// Differs: upstream writes wherever the path leads.
 fn parse(file: &str, node: &Node) -> Result<StartCollectingProfile, SchemaError> {
     let fields = Fields::read(file, "op startCollectingProfile", node, &["opcode", "type", "filePath"])?;
     check_type(&fields)?;
     let file_path = fields.required_string("filePath", "name the file to write")?;
+    let stays_inside = Path::new(&file_path).components().all(|part| matches!(part, Component::Normal(_)));
+    if !stays_inside {
+        let help = "write a path below the directory of the results, such as profiles/cpu.pb";
+        return Err(fields.bad_value("filePath", file_path, help));
+    }
     Ok(StartCollectingProfile { file_path })
 }
 
@@ -56,6 +64,13 @@ impl ResolvedOp for StartCollectingProfile {
     }
 
     fn support(&self) -> OpSupport<'_> {
-        OpSupport::NOT_IMPLEMENTED
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for StartCollectingProfile {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        context.start_profile(&self.file_path)?;
+        Ok(Ending::Completed)
     }
 }

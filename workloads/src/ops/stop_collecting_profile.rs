@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, WrittenOp, one};
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
 use super::start_collecting_profile::check_type;
+use crate::executor::{Ending, OpContext, OpError};
 use crate::resolve::{OpResolver, ResolveError};
 use crate::schema::SchemaError;
 use crate::yaml::{Fields, Node};
@@ -43,6 +44,13 @@ impl ResolvedOp for StopCollectingProfile {
     }
 
     fn support(&self) -> OpSupport<'_> {
-        OpSupport::NOT_IMPLEMENTED
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for StopCollectingProfile {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        context.stop_profile()?;
+        Ok(Ending::Completed)
     }
 }

@@ -3,6 +3,7 @@
 //! Upstream: update.go `updateAny`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use schedlab_cluster::EmbeddedCluster;
@@ -10,7 +11,7 @@ use schedlab_cluster::api::{Api, Object, ObjectKey, resource_or_guess};
 
 use super::count::Count;
 use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
-use crate::executor::{Ending, OpContext, OpError, Ticker, objects};
+use crate::executor::{Ending, OpContext, OpError, objects};
 use crate::params::TemplateParams;
 use crate::resolve::{Limit, OpResolver, ResolveError};
 use crate::schema::SchemaError;
@@ -103,10 +104,11 @@ impl RunOp for UpdateAny {
         if let Some(namespace) = &self.namespace {
             context.ensure_namespace(namespace)?;
         }
-        let mut ticker = (0 < self.updates_per_second).then(|| Ticker::per_second(self.updates_per_second));
+        let mut ticks = (0 < self.updates_per_second)
+            .then(|| context.ticks(Duration::from_secs(1) / self.updates_per_second));
         for index in 0..self.count {
-            let goes_on = match &mut ticker {
-                Some(ticker) => ticker.wait(context.control.interrupt),
+            let goes_on = match &mut ticks {
+                Some(ticks) => context.wait_tick(ticks)?,
                 None => !context.is_interrupted(),
             };
             if !goes_on {

@@ -188,7 +188,7 @@ fn declared_features(workload: &Workload, params: &mut ParamUse<'_>) -> Option<i
 /// is the root.
 ///
 /// Differs: upstream writes each topic by hand in Go. Ours is the same for most of its suites, and
-/// for all whose thresholds depend on it.
+/// for all whose thresholds depend on it (`thresholds_by_topic_are_found`).
 fn topic(root: &Path, config: &Path) -> String {
     let directory = config.parent().unwrap_or(Path::new(""));
     let below = directory.strip_prefix(root).unwrap_or(Path::new(""));

@@ -18,7 +18,7 @@
 //! such lines into other tables.
 //!
 //! Differs: upstream reports the extension points under one unit, so only the last survives;
-//! we put the values of labels in between (golden `bench.txt`).
+//! we put the values of labels in between (golden `bench.txt`) (`bench_text_is_golden`).
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@
 //!
 //! Differs: upstream's duration percentiles are interpolated between Prometheus buckets, the
 //! first of which ends at 0.1 or 1 ms. Ours are read from the histogram itself, so they
-//! resolve microseconds (golden `data_items.json`).
+//! resolve microseconds (golden `data_items.json`) (`data_items_are_golden`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,8 @@ pub fn workload_items(workload: &WorkloadResult) -> Vec<DataItem> {
 /// `started_at` is RFC 3339; its fraction and zone are cut, as upstream's date has none.
 ///
 /// Differs: upstream's date has colons, which neither Windows nor the uploads of CI artifacts take
-/// in a name. Whatever is outside `[A-Za-z0-9._-]` becomes a dash.
+/// in a name. Whatever is outside `[A-Za-z0-9._-]` becomes a dash
+/// (`file_name_never_leaves_its_directory_and_has_no_character_that_artifact_uploads_refuse`).
 pub fn data_items_file_name(suite: &str, started_at: &str) -> String {
     let second = started_at.get(..19).unwrap_or(started_at);
     file_name(&format!("BenchmarkPerfScheduling_benchmark_{suite}_{second}Z.json"))
@@ -111,7 +112,7 @@ fn fill_labels(items: &mut [(bool, DataItem)]) {
 ///
 /// Differs: upstream's `Average` is the mean of its windows of one second, which leaves out the first
 /// and the last; of a run of milliseconds that can be several times the whole
-/// (`average_is_the_headline_and_percentiles_are_of_windows`).
+/// (`data_items_are_golden`).
 fn throughput_item(workload: &WorkloadResult) -> DataItem {
     let throughput = &workload.throughput;
     let mut data = vec![("Average", throughput.total)];
@@ -167,7 +168,8 @@ fn item(workload: &WorkloadResult, metric: &str, unit: &str, data: &[(&str, f64)
 ///
 /// Differs: a workload that did not complete says so behind its name. perf-dash draws what has one name
 /// as one line, so numbers of a run that was cut short do not stand among whole ones; a label of their
-/// own would have to be on every item of every build.
+/// own would have to be on every item of every build
+/// (`partial_run_is_marked_in_perf_dash_json_and_bench_text`).
 fn upstream_name(workload: &WorkloadResult) -> String {
     let mut name = format!("BenchmarkPerfScheduling/{}", workload.name);
     if let Some(collector) = &workload.collector {

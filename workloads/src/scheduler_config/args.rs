@@ -264,7 +264,7 @@ fn preemption(fields: &Fields<'_>) -> Result<DefaultPreemptionArgs, SchemaError>
     Ok(args)
 }
 
-/// The plugin is not built, but files that have its arguments are read.
+/// Read and checked; there is no timeout of either kind here.
 fn check_dynamic_resources(fields: &Fields<'_>) -> Result<(), SchemaError> {
     fields.duration("filterTimeout")?;
     let binding = fields.duration("bindingTimeout")?;

@@ -11,7 +11,7 @@
 //!
 //! Upstream: kube-scheduler/config/v1/types.go; apis/config/v1/defaults.go; apis/config/validation.
 //! Differs: a bare number or boolean is taken where text is meant; the first error ends the
-//! reading, upstream lists all it finds.
+//! reading, upstream lists all it finds (`bad_values_say_where_and_what_to_write`).
 
 mod affinity;
 mod args;
@@ -136,7 +136,19 @@ impl SchedulerConfig {
         registry: &Registry,
         vocabulary: &mut Vocabulary,
     ) -> Result<Vec<Profile>, ConfigError> {
-        build_profiles(registry, &self.profile_configs(registry), vocabulary).map_err(|error| {
+        self.build_without(&[], registry, vocabulary)
+    }
+
+    /// The same, without plugins that feature gates have switched off.
+    pub(crate) fn build_without(
+        &self,
+        switched_off: &[&str],
+        registry: &Registry,
+        vocabulary: &mut Vocabulary,
+    ) -> Result<Vec<Profile>, ConfigError> {
+        let mut configs = self.profile_configs(registry);
+        configs.iter_mut().for_each(|config| config.plugins.remove(switched_off));
+        build_profiles(registry, &configs, vocabulary).map_err(|error| {
             let at = self.profiles[error.index].place_of(&error.problem);
             ConfigError::Profile {
                 file: self.file.clone(),

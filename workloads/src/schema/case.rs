@@ -36,7 +36,8 @@ pub struct TestCase {
     pub labels: Vec<String>,
     /// Feature gates of every workload, before the workload's own.
     pub feature_gates: BTreeMap<String, bool>,
-    /// Controllers that run with every workload. Differs: a field of ours.
+    /// Controllers that run with every workload. Differs: a field of ours
+    /// (`all_controllers_run_in_the_order_of_their_list`).
     pub controllers: Vec<EnabledController>,
     /// KubeSchedulerConfiguration to run with, relative to the config file.
     pub scheduler_config_path: Option<String>,

@@ -13,7 +13,8 @@ const THROUGHPUT: &str = "SchedulingThroughput";
 ///
 /// Upstream: scheduler_perf.go `defaultMetricsCollectorConfig`.
 /// Differs: the values of the labels are not checked for the default metrics, because they are
-/// lists of plugins and events that grow from release to release.
+/// lists of plugins and events that grow from release to release
+/// (`default_collects_upstreams_list_by_its_labels`).
 pub const DEFAULT_METRICS: [(&str, &[&str]); 8] = [
     ("scheduler_framework_extension_point_duration_seconds", &["extension_point"]),
     ("scheduler_scheduling_attempt_duration_seconds", &["result"]),

@@ -25,7 +25,8 @@ pub struct Workload {
     pub labels: Vec<String>,
     /// Feature gates; they win over those of the test case.
     pub feature_gates: BTreeMap<String, bool>,
-    /// Controllers beside those of the test case. Differs: a field of ours.
+    /// Controllers beside those of the test case. Differs: a field of ours
+    /// (`taint_eviction_runs_without_feature_gate_when_enabled`).
     pub controllers: Vec<EnabledController>,
     /// The values behind `$name`: numbers, strings, booleans, lists.
     pub params: BTreeMap<String, Json>,

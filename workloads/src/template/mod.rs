@@ -7,7 +7,7 @@
 //! Upstream: operations.go `getSpecFromTextTemplateFile` for templates; scheduler_perf.go
 //! `getSpecFromFile` for the files it reads as they are (namespaces, volumes, claims, churn).
 //! Differs: a template that prints a name nobody set is an error here; upstream writes `<no value>`
-//! into the YAML.
+//! into the YAML (`templates_that_do_not_evaluate_say_where`).
 
 mod blocks;
 mod env;

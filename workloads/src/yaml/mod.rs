@@ -9,7 +9,8 @@
 //! booleans (resolve.go), `0755` is octal, `<<` merges, a repeated key is an error. Objects are made
 //! from its JSON, so an unquoted `y` where the API wants text is an error there as here.
 //! Differs: a second document in one file is an error here, upstream ignores it silently; a key
-//! that looks like a boolean (`y:`) keeps its spelling, upstream makes it `true`.
+//! that looks like a boolean (`y:`) keeps its spelling, upstream makes it `true`
+//! (`broken_text_says_where_and_why`, `scalars_are_read_as_yaml_1_1`).
 
 mod fields;
 

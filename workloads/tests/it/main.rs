@@ -7,3 +7,4 @@ mod suites;
 mod support;
 mod upstream_files;
 mod validation;
+mod virtual_time;

@@ -238,3 +238,17 @@ fn feature_gates_of_the_workload_file_are_checked() {
     .expect("known gates");
     assert_eq!(outcome.ending, Ending::Completed);
 }
+
+#[test]
+fn profile_ops_must_come_in_pairs() {
+    let start = "opcode: startCollectingProfile, type: CPU, filePath: cpu.pb";
+    fails(
+        "",
+        &format!("{start}\n{start}"),
+        "op 1 (startCollectingProfile): a CPU profile is already under way (cpu.pb); stop that with \
+         stopCollectingProfile first",
+    );
+    let stop = "opcode: stopCollectingProfile, type: CPU";
+    fails("", stop, "op 0 (stopCollectingProfile): no CPU profile is under way; put startCollectingProfile");
+    completes(&format!("{start}\n{stop}\n{start}"));
+}

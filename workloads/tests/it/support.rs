@@ -10,9 +10,10 @@ use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
-    ConfigFile, Control, ExecuteError, NoProgress, Outcome, RunSettings, run_workload,
+    ConfigFile, Control, ExecuteError, NoProfiler, NoProgress, Outcome, RunSettings, TimeMode, run_workload,
 };
 use schedlab_workloads::lab_plugins;
+use schedlab_workloads::placements::{PlacementLog, PodPlacement};
 use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite, runnable};
 use schedlab_workloads::source::EmbeddedSource;
 
@@ -28,6 +29,7 @@ pub(crate) const SETTINGS: RunSettings = RunSettings {
     nominated_node_name_miss: NominatedNodeNameMiss::FallThrough,
     known_gaps: KnownGaps::Mended,
     events: EventLevel::Off,
+    time: TimeMode::Wall,
 };
 
 pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<Outcome, ExecuteError> {
@@ -37,6 +39,8 @@ pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<
         progress: &NoProgress,
         registry: &lab_plugins::registry(),
         config_file: ConfigFile::Fixed,
+        profiler: &NoProfiler,
+        placements: None,
     };
     run_workload(workload, settings, control)
 }
@@ -70,6 +74,10 @@ const TEMPLATES: &[(&str, &str)] = &[
     (
         "t/smaller.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: 'blocker-{{.Index}}', labels: {type: blocker}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
+    ),
+    (
+        "t/urgent.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: urgent-}\nspec:\n  priority: 10\n  containers: [{name: a, image: i, resources: {requests: {cpu: '4'}}}]\n",
     ),
     (
         "t/waiter.yaml",
@@ -126,10 +134,34 @@ pub(crate) fn run_ops(gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
 
 /// The same with controllers.
 pub(crate) fn run_ops_with(controllers: &str, gates: &str, ops: &str) -> Result<Outcome, ExecuteError> {
+    run(&workload_of(controllers, gates, ops), SETTINGS)
+}
+
+/// The same in virtual time, and where the pods went. A cycle takes a millisecond.
+pub(crate) fn run_ops_virtually(
+    controllers: &str,
+    ops: &str,
+    settings: RunSettings,
+) -> (Outcome, Vec<PodPlacement>) {
+    let log = PlacementLog::default();
+    let control = Control {
+        interrupt: &AtomicBool::new(false),
+        progress: &NoProgress,
+        registry: &lab_plugins::registry(),
+        config_file: ConfigFile::Fixed,
+        profiler: &NoProfiler,
+        placements: Some(&log),
+    };
+    let settings = RunSettings { time: TimeMode::Virtual { cycle_ns: 1_000_000 }, ..settings };
+    let outcome = run_workload(&workload_of(controllers, "", ops), settings, control);
+    (outcome.unwrap_or_else(|error| panic!("{error}")), log.placements())
+}
+
+fn workload_of(controllers: &str, gates: &str, ops: &str) -> ResolvedWorkload {
     let ops: String =
         ops.lines().map(str::trim).filter(|op| !op.is_empty()).map(|op| format!("  - {{{op}}}\n")).collect();
     // Every test case must measure something; this measures nothing.
-    let measured = if ops.contains("ollect") {
+    let measured = if ops.contains("collectMetrics") || ops.contains("CollectingMetrics") {
         ""
     } else {
         "  - {opcode: startCollectingMetrics, namespaces: [default]}\n  - {opcode: stopCollectingMetrics}\n"
@@ -143,5 +175,5 @@ pub(crate) fn run_ops_with(controllers: &str, gates: &str, ops: &str) -> Result<
         .unwrap_or_else(|error| panic!("{error}"));
     let [workload] =
         suite.resolve(&Selection::all()).unwrap_or_else(|error| panic!("{error}")).try_into().expect("one");
-    run(&workload, SETTINGS)
+    workload
 }

@@ -119,6 +119,7 @@ fn where_to_look(mutant: Defect) -> Option<FaultProfile> {
         Defect::Scheduler(Mutant::OwnWriteUnseen) => Some(FaultProfile::Nominations),
         Defect::Scheduler(Mutant::MissMovesNomination) => Some(FaultProfile::Victims),
         Defect::Scheduler(Mutant::NamespaceUnheard) => Some(FaultProfile::Namespaces),
+        Defect::Scheduler(Mutant::UnwrittenNominationUnheard) => Some(FaultProfile::Backlog),
         Defect::Scheduler(_) => None,
         Defect::Controller(_) => Some(FaultProfile::Controllers),
     }

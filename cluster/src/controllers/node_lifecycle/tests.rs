@@ -16,7 +16,8 @@ struct Lab {
 
 impl Lab {
     fn new() -> Lab {
-        let controller = NodeLifecycle::with_mutants(ControllerMutants::default());
+        let rates = EvictionRates::read(&ControllerSettings::default()).expect("the defaults");
+        let controller = NodeLifecycle::new(rates, ControllerMutants::default());
         Lab { controller, api: EmbeddedCluster::new(Arc::new(|| 0)), now_ns: 0 }
     }
 
@@ -36,7 +37,9 @@ impl Lab {
 
     fn sees(&mut self, kind: EventKind, entry: &Arc<NodeEntry>) {
         let event = WatchEvent { kind, object: WatchedObject::Node(Arc::clone(entry)) };
-        self.controller.on_event(&event, ControllerContext::new(&self.api, self.now_ns));
+        let context = ControllerContext::new(&self.api, self.now_ns);
+        self.controller.on_event(&event, context);
+        self.controller.advance(context);
     }
 
     fn sees_state(&mut self, version: u64, ready: &str, taints: &[&str]) {
@@ -46,7 +49,8 @@ impl Lab {
 
     fn calls(&mut self) -> Vec<ControllerCall> {
         let mut calls = Vec::new();
-        self.controller.take_calls(&mut calls);
+        let context = ControllerContext::new(&self.api, self.now_ns);
+        self.controller.take_calls(context, &mut calls);
         calls
     }
 
@@ -140,6 +144,7 @@ fn conflict_is_tried_again_with_the_newest_state() {
     lab.sees_state(3, "True", &["mine"]);
     lab.later(RETRY_AFTER_NS);
     assert!(lab.calls().is_empty(), "the condition has ended meanwhile");
+    lab.later(MONITOR_PERIOD_NS);
     assert_eq!(lab.controller.remaining(), Remaining::Nothing);
     assert_eq!(lab.controller.report().counter("retried"), 2);
 }
@@ -153,6 +158,8 @@ fn deleted_node_is_forgotten_with_its_retry() {
     lab.answer(token, &Err(ApiError::modified("nodes", "n")));
     let last = lab.node(2, "Unknown", &[]);
     lab.sees(EventKind::Deleted, &last);
+    assert_eq!(lab.controller.remaining(), Remaining::Timers, "a zone is looked at without it");
+    lab.later(MONITOR_PERIOD_NS);
     assert_eq!((lab.controller.next_wake_ns(), lab.controller.remaining()), (None, Remaining::Nothing));
 }
 
@@ -163,4 +170,92 @@ fn write_to_a_deleted_node_is_not_tried_again() {
     let (_, _, token) = lab.written();
     lab.answer(token, &Err(ApiError::not_found("nodes", "n")));
     assert_eq!(lab.controller.remaining(), Remaining::Nothing);
+}
+
+/// A node of one zone in this condition, with these taints `NoExecute`.
+fn zone_node(lab: &Lab, name: &str, version: u64, ready: &str, no_execute: &[&str]) -> Arc<NodeEntry> {
+    let taints: Vec<_> = no_execute.iter().map(|key| json!({ "key": key, "effect": "NoExecute" })).collect();
+    let node: Node = serde_json::from_value(json!({
+        "metadata": { "name": name, "resourceVersion": version.to_string() },
+        "spec": { "taints": taints },
+        "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+    }))
+    .expect("a node");
+    let input = Arc::new(node_input(&node).expect("readable"));
+    let name = lab.api.node_name_id(name);
+    Arc::new(NodeEntry { name, resource_version: version, input, object: Arc::new(node) })
+}
+
+/// The names and the keys of taints `NoExecute` of the nodes that are written now.
+fn no_execute_written(lab: &mut Lab) -> Vec<(String, Vec<String>)> {
+    let mut written = Vec::new();
+    for ControllerCall { request, .. } in lab.calls() {
+        let ControllerRequest::Update(Object::Node(node)) = request else { panic!("{request:?}") };
+        let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+        let no_execute = taints.filter(|taint| taint.effect == "NoExecute").map(|taint| taint.key.clone());
+        written.push((node.metadata.name.clone().unwrap_or_default(), no_execute.collect()));
+    }
+    written
+}
+
+#[test]
+fn unready_nodes_get_no_execute_taints_at_the_rate_of_their_zone() {
+    let mut lab = Lab::new();
+    for (at, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        let node = zone_node(&lab, name, at as u64 + 1, "True", &[]);
+        lab.sees(EventKind::Added, &node);
+    }
+    lab.later(MONITOR_PERIOD_NS + 1_000_000_000);
+    assert!(no_execute_written(&mut lab).is_empty(), "all are ready");
+    for (version, name) in [(11, "a"), (12, "b")] {
+        let node = zone_node(&lab, name, version, "False", &[]);
+        lab.sees(EventKind::Modified, &node);
+    }
+    let at_once = no_execute_written(&mut lab);
+    assert!(at_once.iter().all(|(_, no_execute)| no_execute.is_empty()), "NoSchedule only: {at_once:?}");
+    assert_eq!(lab.controller.remaining(), Remaining::Work, "the writes are under way");
+    lab.later(MONITOR_PERIOD_NS - 1_000_000_000);
+    lab.later(TAINTING_PERIOD_NS);
+    // The writes of NoSchedule have not been answered: NoExecute waits for them and is not forgotten.
+    assert!(no_execute_written(&mut lab).is_empty());
+    for (token, version, name) in [(1, 21, "a"), (2, 22, "b")] {
+        let node = zone_node(&lab, name, version, "False", &[]);
+        let stored = ControllerAnswer::Object(Box::new(Object::Node(Box::new((*node.object).clone()))));
+        lab.answer(CallToken(token), &Ok(stored));
+        lab.sees(EventKind::Modified, &node);
+    }
+    let written = no_execute_written(&mut lab);
+    let tainted: Vec<_> = written.iter().filter(|(_, no_execute)| !no_execute.is_empty()).collect();
+    assert_eq!(tainted.len(), 1, "one at once, the next ten seconds later: {written:?}");
+    assert_eq!(tainted[0].1, [NOT_READY]);
+}
+
+#[test]
+fn no_execute_taint_goes_when_the_node_is_ready_and_is_swapped_when_it_is_lost() {
+    let cases = [
+        ("ready again", "True", NOT_READY, vec![]),
+        ("lost", "Unknown", NOT_READY, vec!["node.kubernetes.io/unreachable"]),
+        ("heard of again", "False", "node.kubernetes.io/unreachable", vec![NOT_READY]),
+    ];
+    for (name, ready, has, expected) in cases {
+        let mut lab = Lab::new();
+        for (version, ready, name, taints) in [(1, "True", "a", &[][..]), (2, "False", "b", &[][..])] {
+            let node = zone_node(&lab, name, version, ready, taints);
+            lab.sees(EventKind::Added, &node);
+        }
+        lab.calls();
+        let stored = zone_node(&lab, "b", 3, "False", &[]);
+        let answer = ControllerAnswer::Object(Box::new(Object::Node(Box::new((*stored.object).clone()))));
+        lab.answer(CallToken(1), &Ok(answer));
+        let node = zone_node(&lab, "b", 4, ready, &[has]);
+        lab.sees(EventKind::Modified, &node);
+        // A first write brings NoSchedule in line; the look asks for NoExecute.
+        lab.later(MONITOR_PERIOD_NS);
+        let written = no_execute_written(&mut lab);
+        assert_eq!(
+            written.last().map(|(_, taints)| taints.clone()),
+            Some(expected.iter().map(|it| (*it).to_owned()).collect()),
+            "case: {name}"
+        );
+    }
 }

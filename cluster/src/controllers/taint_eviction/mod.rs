@@ -37,8 +37,8 @@ use super::{
     ControllerRequest, ControllerSettings, LatencySamples, PodsWatched, Remaining, Sharding, WatchScope,
 };
 use crate::api::{
-    ApiError, ConditionStatus, EventKind, NodeNameId, NominatedNodeNamePatch, PodFlags, SpecId, StatusReason,
-    StoredPodRow, WatchEvent, WatchedObject,
+    ApiError, ConditionStatus, DISRUPTION_TARGET, EventKind, NodeNameId, NominatedNodeNamePatch, PodFlags,
+    SpecId, StatusReason, StoredPodRow, WatchEvent, WatchedObject,
 };
 use rules::{NodeFacts, Rules, Stay};
 
@@ -405,7 +405,7 @@ impl Controller for TaintEviction {
     }
 
     /// All conditions, then all deletions: two batches.
-    fn take_calls(&mut self, into: &mut Vec<ControllerCall>) {
+    fn take_calls(&mut self, _: ControllerContext<'_>, into: &mut Vec<ControllerCall>) {
         let mut conditions = std::mem::take(&mut self.conditions);
         let mut deletions = std::mem::take(&mut self.deletions);
         self.hand_out(Step::Condition, &mut conditions, into);
@@ -473,7 +473,7 @@ fn disruption(pod: PodUid, cause: Cause) -> ControllerRequest {
     ControllerRequest::PatchPodStatus {
         pod,
         condition: Some(ConditionWrite {
-            type_: Cow::Borrowed("DisruptionTarget"),
+            type_: Cow::Borrowed(DISRUPTION_TARGET),
             status: ConditionStatus::True,
             reason: Cow::Borrowed(reason),
             message: Cow::Borrowed(message),

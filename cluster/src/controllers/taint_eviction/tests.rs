@@ -67,7 +67,7 @@ impl Lab {
     /// The calls that are wanted now.
     fn calls(&mut self) -> Vec<ControllerCall> {
         let mut calls = Vec::new();
-        self.shard.take_calls(&mut calls);
+        self.shard.take_calls(ControllerContext::new(&self.api, self.now_ns), &mut calls);
         calls
     }
 

@@ -29,8 +29,8 @@ fn taint_nodes_by_condition(api: &dyn Api) -> usize {
     controller.perform_calls(api, 0)
 }
 
-/// A node in such conditions, the taints it gets, and a pod for each: one that bears nothing, one that
-/// bears all but one of them, and one that bears all.
+/// A node in such conditions, the taints it gets, and a pod for each: one that tolerates nothing, one that
+/// tolerates all but one of them, and one that tolerates all.
 fn check(conditions: &[(&str, &str)], is_cordoned: bool, taints: &[&str]) {
     let mut lab = Setup::default().without_backoff().start();
     let bare = node("n").has("cpu", "4");
@@ -38,13 +38,14 @@ fn check(conditions: &[(&str, &str)], is_cordoned: bool, taints: &[&str]) {
     lab.create(in_condition(bare, conditions));
     assert_eq!(taint_nodes_by_condition(lab.api.as_ref()), usize::from(!taints.is_empty()));
     assert_eq!(taint_nodes_by_condition(lab.api.as_ref()), 0, "a second pass finds nothing to do");
-    let bears = |name: &str, taints: &[&str]| taints.iter().fold(pod(name), |pod, key| pod.tolerates(key));
-    lab.create_all([bears("none", &[]), bears("all", taints)]);
+    let tolerating =
+        |name: &str, taints: &[&str]| taints.iter().fold(pod(name), |pod, key| pod.tolerates(key));
+    lab.create_all([tolerating("none", &[]), tolerating("all", taints)]);
     lab.run();
     assert_eq!(lab.node_of("all").as_deref(), Some("n"), "{conditions:?}");
     assert_eq!(lab.node_of("none").is_some(), taints.is_empty(), "{conditions:?}");
     if let [_, others @ ..] = taints {
-        lab.create(bears("all-but-one", others));
+        lab.create(tolerating("all-but-one", others));
         lab.run();
         assert_eq!(lab.standing("all-but-one"), Standing::Unschedulable, "{conditions:?}");
         // The node recovers.

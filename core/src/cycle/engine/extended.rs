@@ -61,6 +61,9 @@ impl Engine {
                 (evaluated, missed)
             }
         };
+        if let Some(failed) = self.failed(at, world, profile, pending, (start, evaluated)) {
+            return failed;
+        }
         if self.rows.is_empty() {
             return Decision::Unschedulable(self.diagnose(at, world, profile, pending));
         }
@@ -132,7 +135,7 @@ impl Engine {
     }
 
     /// The rows that a search from `start` looked at.
-    fn seen(&self, at: usize, world: &World, start: usize, evaluated: usize) -> NodeMask {
+    pub(super) fn seen(&self, at: usize, world: &World, start: usize, evaluated: usize) -> NodeMask {
         let node_count = world.nodes().node_count();
         let mut seen = NodeMask::none(node_count);
         for turn in start..start + evaluated {

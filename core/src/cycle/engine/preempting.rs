@@ -1,4 +1,4 @@
-//! After a cycle that found no node: whom eviction would help, and where. What extenders said of
+//! After a cycle that found no node: on which nodes preemption might help. What extenders said of
 //! nodes counts as what plugins said, and extenders have the last word on the candidates.
 
 use super::{Engine, pick};

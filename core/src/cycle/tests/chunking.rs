@@ -8,6 +8,7 @@ use crate::cycle::probe::NoProbe;
 use crate::fake::{self, Rng, for_each_seed};
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
+use crate::snapshot::mask::BitRows;
 use crate::twin::{Twin, engine_profile, naive_profile, shuffle};
 
 /// All that an engine says and remembers over some decisions.
@@ -16,7 +17,8 @@ struct Trace {
     decisions: Vec<Decision>,
     starts: Vec<usize>,
     feasible: Vec<Vec<u64>>,
-    totals: Vec<Vec<i64>>,
+    /// By row; of rows that are not scored nobody reads what stands there.
+    totals: Vec<Vec<(usize, i64)>>,
     raw: Vec<Vec<Vec<i64>>>,
 }
 
@@ -34,7 +36,8 @@ fn trace(twin: &mut Twin, profile: &Profile, classes: &[ClassId], settings: Engi
         trace.starts.push(engine.next_start());
         let entry = engine.entry_of(class).expect("the class was just decided on");
         trace.feasible.push(entry.words.iter().map(|word| word.feasible).collect());
-        trace.totals.push(entry.totals.clone());
+        let scored = entry.words.iter().enumerate().flat_map(|(at, word)| BitRows::new(at, word.scored));
+        trace.totals.push(scored.map(|row| (row, entry.totals[row])).collect());
         trace.raw.push(entry.raw.iter().map(|column| column.values.clone()).collect());
     }
     trace

@@ -7,5 +7,6 @@ mod configured;
 mod decisions;
 mod extenders;
 mod histories;
+mod opportunistic_batching;
 mod plugins;
 mod preemption;

@@ -14,7 +14,7 @@ use crate::naive::schedule::{self, NaiveProfile};
 use crate::snapshot::mask::{NodeMask, WORD_BITS};
 use crate::twin::{Twin, engine_code, engine_profile, naive_profile, node_count};
 
-/// A class on a cluster, and whom to ask.
+/// A class on a cluster, and the plugins to ask.
 struct Case<'a> {
     twin: &'a Twin,
     class: &'a PodClass,

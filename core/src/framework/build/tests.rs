@@ -367,6 +367,7 @@ fn the_default_profile_has_upstreams_order_and_weights() {
         "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
         "NodeDeclaredFeatures",
     ]);
     assert_eq!(filters, expected);
@@ -377,6 +378,7 @@ fn the_default_profile_has_upstreams_order_and_weights() {
         ("TaintToleration", 3),
         ("NodeAffinity", 2),
         ("NodeResourcesFit", 1),
+        ("DynamicResources", 2),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
     ] {

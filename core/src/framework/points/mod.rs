@@ -19,6 +19,7 @@ pub mod bind;
 pub mod events;
 pub mod handle;
 pub mod permit;
+pub mod placement;
 pub mod post_bind;
 pub mod post_filter;
 pub mod pre_bind;

@@ -10,7 +10,7 @@ pub trait ReservePlugin {
     /// all of them.
     fn reserve(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, node: NodeId) -> Result<(), Status>;
 
-    /// The pod leaves the node unbound. Called in the reverse order of Reserve. Must bear being
+    /// The pod leaves the node unbound. Called in the reverse order of Reserve. Must allow being
     /// called twice, and without a Reserve before it.
     fn unreserve(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, node: NodeId);
 }

@@ -72,6 +72,21 @@ pub fn score_nodes(
     pod: &PodInput,
     nodes: &[&NaiveNode],
 ) -> Result<Vec<NaiveNodeScore>, ScoreError> {
+    score_nodes_keeping(profile, cluster, pod, nodes, &BTreeMap::new())
+}
+
+/// The same, with raw scores that some nodes have already.
+///
+/// # Errors
+///
+/// When a PreScore fails.
+pub fn score_nodes_keeping(
+    profile: &NaiveProfile,
+    cluster: &NaiveCluster,
+    pod: &PodInput,
+    nodes: &[&NaiveNode],
+    kept: &BTreeMap<String, BTreeMap<&'static str, i64>>,
+) -> Result<Vec<NaiveNodeScore>, ScoreError> {
     let state = NaiveScoreState::new(profile, cluster, pod, nodes);
     let asked = Asked { profile, cluster, pod };
     let names: Vec<&str> = nodes.iter().map(|node| node.input.name.as_str()).collect();
@@ -84,7 +99,9 @@ pub fn score_nodes(
             NaivePreScore::Fail => return Err(ScoreError { plugin }),
             NaivePreScore::Run(_) => {}
         }
-        let raw: Vec<i64> = nodes.iter().map(|node| score(plugin, asked, &state, node)).collect();
+        let kept_raw = |node: &NaiveNode| kept.get(&node.input.name)?.get(plugin).copied();
+        let raw_of = |node: &&NaiveNode| kept_raw(node).unwrap_or_else(|| score(plugin, asked, &state, node));
+        let raw: Vec<i64> = nodes.iter().map(raw_of).collect();
         let normal = (twin(plugin).normalize)(found, &names, &raw);
         for ((node, raw), normal) in scores.iter_mut().zip(&raw).zip(normal) {
             node.raw.insert(plugin, *raw);

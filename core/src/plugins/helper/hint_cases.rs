@@ -3,17 +3,20 @@
 
 use std::sync::Arc;
 
+use crate::dra::DraNews;
 use crate::framework::event::{
     ActionType, ClusterEvent, Diff, Event, EventObject, EventResource, NodeState, PodFacts,
 };
 use crate::framework::points::Hint;
 use crate::framework::registry::default_profile;
 use crate::ids::{NodeId, PodUid};
+use crate::input::dra::DraInput;
 use crate::input::{
     LabelSelectorInput, NodeInput, PodAffinityTermInput, PodInput, SpreadConstraintInput, VolumeSourceInput,
 };
 use crate::known_gaps::KnownGaps;
 use crate::plugins::descriptor;
+use crate::scheduler::ObjectKind;
 use crate::storage::StorageNews;
 use crate::testkit::{NodeParts, PodParts, hard, host_port, label_pairs, match_labels, node, pod, resources};
 use crate::world::World;
@@ -211,6 +214,10 @@ pub(crate) enum What {
     /// The waiting pod itself.
     Own(ActionType, PodInput),
     Named(EventResource, ActionType, &'static str, &'static str),
+    /// The last of these objects came or changed, the others being there.
+    Dra(Vec<DraInput>),
+    /// This object went.
+    DraGone(DraInput),
 }
 
 fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
@@ -251,7 +258,32 @@ fn happen(world: &mut World, waiting: &PodInput, what: What) -> Event {
             let object = EventObject::Named { namespace, name, news: StorageNews::Anything };
             Event { what: ClusterEvent { resource, action }, object }
         }
+        What::Dra(objects) => {
+            let (last, before) = objects.split_last().expect("something happens");
+            before.iter().for_each(|object| {
+                world.upsert_dra(object);
+            });
+            let is_known = before.iter().any(|object| object.key() == last.key());
+            let action = if is_known { ActionType::UPDATE } else { ActionType::ADD };
+            let news = world.upsert_dra(last);
+            dra_event(world, last, action, news)
+        }
+        What::DraGone(object) => {
+            world.upsert_dra(&object);
+            let (kind, namespace, name) = object.key();
+            let news = world.remove_dra(kind, namespace, name);
+            dra_event(world, &object, ActionType::DELETE, news)
+        }
     }
+}
+
+fn dra_event(world: &mut World, object: &DraInput, action: ActionType, news: DraNews) -> Event {
+    let (kind, namespace, name) = object.key();
+    let resource = ObjectKind::Dra(kind).row().event.expect("plugins wait for it");
+    let symbols = &mut world.vocabulary.symbols;
+    let (namespace, name) = (symbols.intern(namespace), symbols.intern(name));
+    let object = EventObject::Named { namespace, name, news: StorageNews::Dra(news) };
+    Event { what: ClusterEvent { resource, action }, object }
 }
 
 pub(crate) fn added(node: NodeInput) -> What {

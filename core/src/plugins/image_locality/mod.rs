@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
+use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin, SignPod, WordScores};
 use crate::framework::points::EnqueueExtensions;
-use crate::ids::ImageSetId;
+use crate::ids::{ImageSetId, Symbol};
 use crate::interner::NO_IMAGES;
 use crate::snapshot::images::ImageState;
+use crate::snapshot::mask::WORD_BITS;
 use crate::world::World;
 
 /// Upstream's name.
@@ -91,6 +92,10 @@ impl Plugin for ImageLocality {
         NAME
     }
 
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
+    }
+
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
         Some(self)
     }
@@ -113,16 +118,53 @@ impl ScorePlugin for ImageLocality {
 
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {
         let sets = &world.nodes().columns().image_set;
-        let without = Self::score_set(world, class, NO_IMAGES);
-        // Nodes carry few distinct sets: the last ones are remembered, each in a place of its own.
-        let mut last = [(NO_IMAGES, without); SETS_REMEMBERED];
+        let mut known = KnownSets::default();
         for (&row, score) in rows.iter().zip(scores) {
-            let set = sets[row as usize];
-            let known = &mut last[set.index() % SETS_REMEMBERED];
-            if set != known.0 {
-                *known = (set, Self::score_set(world, class, set));
-            }
-            *score = known.1;
+            *score = known.score(world, class, sets[row as usize]);
         }
     }
+
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        let columns = world.nodes().columns();
+        let with_images = &columns.with_images.words()[first_word..][..words.len()];
+        let is_anywhere = |&image: &Symbol| world.nodes().images().get(image).is_some();
+        if !class.images.iter().any(is_anywhere)
+            || words.iter().zip(with_images).all(|(word, with)| word & with == 0)
+        {
+            return WordScores::AllZero;
+        }
+        let mut known = KnownSets::default();
+        for (word, scores) in (first_word..first_word + words.len()).zip(scores.chunks_mut(WORD_BITS)) {
+            for (&set, score) in columns.image_set[columns.rows_of(word)].iter().zip(scores) {
+                *score = known.score(world, class, set);
+            }
+        }
+        WordScores::Written
+    }
 }
+
+/// Scores of the sets of images that were seen last: nodes carry few distinct sets, each is remembered in a
+/// place of its own. A node without images scores 0.
+#[derive(Default)]
+struct KnownSets {
+    scores: [(ImageSetId, i64); SETS_REMEMBERED],
+}
+
+impl KnownSets {
+    #[inline]
+    fn score(&mut self, world: &World, class: &PodClass, set: ImageSetId) -> i64 {
+        let known = &mut self.scores[set.index() % SETS_REMEMBERED];
+        if set != known.0 {
+            *known = (set, ImageLocality::score_set(world, class, set));
+        }
+        known.1
+    }
+}
+
+const _: () = assert!(NO_IMAGES.0 == 0, "the default of an id is the set of no images");

@@ -2,7 +2,8 @@
 //! Upstream: interpodaffinity/plugin.go.
 //! Differs: a term with a namespace selector is taken to select every namespace. Upstream matches
 //! the selector against no labels at all, and so misses events in namespaces it selects by label; it does not
-//! hear of namespaces whose labels change, either (kubernetes#141953).
+//! hear of namespaces whose labels change, either (kubernetes#141953)
+//! (`namespace_label_change_requeues_pods_with_namespace_selector`).
 
 use super::InterPodAffinity;
 use crate::class::PodClass;
@@ -27,7 +28,8 @@ const EVENTS: &[RegisteredEvent] = &[
     RegisteredEvent::by_class(EventResource::AssignedPod, POD_CHANGES, after_pod_change),
     RegisteredEvent::always(EventResource::TargetPod, ActionType::UPDATE_POD_LABEL),
     // Differs: upstream does not hear of nodes that are deleted. The pods of such a node are in no domain
-    // any more, often long before the garbage collector deletes them.
+    // any more, often long before the garbage collector deletes them
+    // (`node_delete_requeues_pods_kept_out_by_anti_affinity`).
     RegisteredEvent::by_class(
         EventResource::Node,
         ActionType::ADD.or(ActionType::UPDATE_NODE_LABEL).or(ActionType::DELETE),
@@ -89,7 +91,8 @@ impl Reach {
 
 fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
     // Differs: upstream does not look for it. The first pod of a group that wants to be together may go
-    // anywhere, so that the end of those it wanted to join helps one that is of the group itself.
+    // anywhere, so that the end of those it wanted to join helps one that is of the group itself
+    // (`queueing_hints_answer_every_case`).
     let loses_its_group = |old: &PodClass, new: Option<&PodClass>| {
         let joins = |pod| Reach::Every.joins(class, pod);
         joins(class) && joins(old) && new.is_none_or(|new| !joins(new))
@@ -148,7 +151,7 @@ impl Move<'_> {
         (label(self.old), label(self.new))
     }
 
-    /// A new node takes whom it has no domain for, and may be in one where nobody is.
+    /// A new node takes pods whose topology key it lacks, and may be the first of its domain.
     fn helps_anti_affinity(&self, term: &PodAffinityTermInput) -> bool {
         self.old.is_none() || self.leaves_domain(term)
     }
@@ -156,7 +159,8 @@ impl Move<'_> {
 
 /// Differs: upstream looks at the waiting pod's own terms only, at affinity only when the node joins a
 /// domain, and not at all when the node is deleted. A pod would wait for ever that could lead its group
-/// once the node of the others has left its domain, or that existing pods kept away.
+/// once the node of the others has left its domain, or that existing pods kept away
+/// (`node_leaving_its_topology_domain_requeues_pods_kept_out_by_anti_affinity`).
 fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let Some((old, new)) = event.nodes() else { return true };
     let node = Move { world, old, new };

@@ -19,7 +19,7 @@ use crate::framework::args::{InterPodAffinityArgs, PluginArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
-    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
+    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, retain_rows,
 };
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -121,6 +121,14 @@ impl InterPodAffinity {
 impl Plugin for InterPodAffinity {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, class: &PodClass) -> SignPod {
+        let terms = [&class.input.pod_affinity, &class.input.pod_anti_affinity];
+        if terms.iter().any(|terms| !terms.required.is_empty() || !terms.preferred.is_empty()) {
+            return SignPod::NotSigned;
+        }
+        if self.ignore_preferred_of_existing { SignPod::Spec } else { SignPod::SpecAndLabels }
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {

@@ -13,7 +13,8 @@ use crate::naive::{NODE_SCORE_MAX, NaiveCluster, NaiveCode, NaivePreFilter, Naiv
 pub(super) const AFFINITY: &str = "node(s) didn't match pod affinity rules";
 pub(super) const ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
 pub(super) const EXISTING_ANTI_AFFINITY: &str = "node(s) didn't satisfy existing pods anti-affinity rules";
-/// Differs: upstream goes on with the API machinery's error. The API server refuses such pods.
+/// Differs: upstream goes on with the API machinery's error. The API server refuses such pods
+/// (`naive_twins_filter_every_case`).
 const UNREADABLE: &str = "parsing pod: a label selector of its affinity terms cannot be read";
 
 /// Arguments of the plugin.

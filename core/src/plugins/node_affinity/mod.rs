@@ -17,7 +17,7 @@ use crate::class::selector::{NameSubset, NodeSelector, PreferredTerms};
 use crate::framework::args::{NodeAffinityArgs, PluginArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{
-    FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
+    FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, retain_rows,
 };
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
@@ -91,6 +91,10 @@ impl NodeAffinity {
 impl Plugin for NodeAffinity {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {

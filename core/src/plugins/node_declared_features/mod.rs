@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, retain_rows};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod, retain_rows};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::world::World;
@@ -42,6 +42,10 @@ pub struct NodeDeclaredFeatures;
 impl Plugin for NodeDeclaredFeatures {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::world::World;
@@ -43,6 +43,10 @@ pub struct NodeName;
 impl Plugin for NodeName {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {

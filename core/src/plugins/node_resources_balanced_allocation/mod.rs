@@ -12,12 +12,16 @@ use std::sync::Arc;
 use crate::class::PodClass;
 use crate::framework::args::{NodeResourcesBalancedAllocationArgs, PluginArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
-use crate::framework::plugin::{MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin};
+use crate::framework::plugin::{
+    MAX_NODE_SCORE, Plugin, PreScore, Reads, ScorePlugin, SignPod, WordScores, score_words_by_rows,
+};
 use crate::framework::points::EnqueueExtensions;
 use crate::interner::Vocabulary;
+use crate::kernels::shares::{ResourceColumns, balanced_allocation, evenness};
 use crate::plugins::node_volume_limits::volume_load;
 use crate::resources::{ResourceKind, resource_kind};
 use crate::snapshot::NodeColumns;
+use crate::snapshot::mask::WORD_BITS;
 use crate::world::World;
 
 /// Upstream's name.
@@ -76,6 +80,10 @@ impl NodeResourcesBalancedAllocation {
         NodeResourcesBalancedAllocation { counts_volumes: true, ..self }
     }
 
+    fn is_default(&self) -> bool {
+        !self.counts_volumes && self.resources == [ResourceKind::Cpu, ResourceKind::Memory]
+    }
+
     fn score_row(&self, world: &World, class: &PodClass, row: usize) -> i64 {
         let columns: &NodeColumns = world.nodes().columns();
         let volumes = if self.counts_volumes { volume_load(world, class, row) } else { None };
@@ -94,7 +102,7 @@ impl NodeResourcesBalancedAllocation {
             });
             resources.chain(volumes)
         };
-        improvement(evenness(shares(1)), evenness(shares(0)))
+        improvement(evenness_of(shares(1)), evenness_of(shares(0)))
     }
 }
 
@@ -106,7 +114,7 @@ fn improvement(with: i64, without: i64) -> i64 {
 
 /// Goes over the shares several times rather than keep them: a node is scored without allocating.
 #[allow(clippy::cast_precision_loss, reason = "upstream's own float arithmetic")]
-fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i64 {
+fn evenness_of(shares: impl Iterator<Item = f64> + Clone) -> i64 {
     let mut first = shares.clone();
     match (first.next(), first.next(), first.next()) {
         (Some(one), Some(other), None) => evenness_of_two(one, other),
@@ -147,6 +155,10 @@ impl Plugin for NodeResourcesBalancedAllocation {
         NAME
     }
 
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
+    }
+
     fn plan_version(&self, world: &World, _: &PodClass) -> Option<u64> {
         self.counts_volumes.then(|| world.storage().version())
     }
@@ -176,37 +188,68 @@ impl ScorePlugin for NodeResourcesBalancedAllocation {
     }
 
     fn score(&self, world: &World, class: &PodClass, rows: &[u32], scores: &mut [i64]) {
-        let columns = world.nodes().columns();
-        if self.counts_volumes || self.resources != [ResourceKind::Cpu, ResourceKind::Memory] {
+        if !self.is_default() {
             for (&row, score) in rows.iter().zip(scores) {
                 *score = self.score_row(world, class, row as usize);
             }
             return;
         }
-        let (cpu, memory) = (class.balanced.cpu_milli, class.balanced.memory_bytes);
-        let (cpu_used, cpu_all) = (&columns.requested_cpu_milli, &columns.allocatable_cpu_milli);
-        let (memory_used, memory_all) = (&columns.requested_memory_bytes, &columns.allocatable_memory_bytes);
-        // Said once, so that a row is checked against one length, not against four.
-        let node_count = cpu_all.len();
-        assert_eq!(cpu_used.len(), node_count);
-        assert_eq!(memory_used.len(), node_count);
-        assert_eq!(memory_all.len(), node_count);
+        let columns = world.nodes().columns();
+        let resources = default_resources(columns, class);
         for (&row, score) in rows.iter().zip(scores) {
-            let row = row as usize;
-            let (cpu_all, memory_all) = (cpu_all[row], memory_all[row]);
-            // With fewer than two resources there is nothing to balance.
-            *score = if cpu_all == 0 || memory_all == 0 {
-                improvement(MAX_NODE_SCORE, MAX_NODE_SCORE)
-            } else {
-                let (cpu_used, memory_used) = (cpu_used[row], memory_used[row]);
-                improvement(
-                    evenness_of_two(
-                        fraction(cpu_used.wrapping_add(cpu), cpu_all),
-                        fraction(memory_used.wrapping_add(memory), memory_all),
-                    ),
-                    evenness_of_two(fraction(cpu_used, cpu_all), fraction(memory_used, memory_all)),
-                )
-            };
+            *score = default_score(resources, &columns.evenness, row as usize);
         }
     }
+
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        if !self.is_default() {
+            let by_rows = |rows: &[u32], scores: &mut [i64]| self.score(world, class, rows, scores);
+            score_words_by_rows(first_word, words, scores, by_rows);
+            return WordScores::Written;
+        }
+        let columns = world.nodes().columns();
+        let [cpu, memory] = default_resources(columns, class);
+        for (word, scores) in (first_word..first_word + words.len()).zip(scores.chunks_mut(WORD_BITS)) {
+            let rows = columns.rows_of(word);
+            let scores = &mut scores[..rows.len()];
+            let of_rows = [cpu, memory].map(|resource| resource.rows(rows.clone()));
+            let without = &columns.evenness[rows.clone()];
+            if !balanced_allocation(columns.level, scores, of_rows[0], of_rows[1], without) {
+                for (row, score) in rows.zip(scores) {
+                    *score = default_score([cpu, memory], &columns.evenness, row);
+                }
+            }
+        }
+        WordScores::Written
+    }
+}
+
+/// What the plugin reads by default.
+fn default_resources<'a>(columns: &'a NodeColumns, class: &PodClass) -> [ResourceColumns<'a>; 2] {
+    [
+        ResourceColumns {
+            requested: &columns.requested_cpu_milli,
+            allocatable: &columns.allocatable_cpu_milli,
+            amount: class.balanced.cpu_milli,
+        },
+        ResourceColumns {
+            requested: &columns.requested_memory_bytes,
+            allocatable: &columns.allocatable_memory_bytes,
+            amount: class.balanced.memory_bytes,
+        },
+    ]
+}
+
+/// The score of one row, over the default resources.
+#[inline]
+fn default_score(resources: [ResourceColumns<'_>; 2], without: &[i64], row: usize) -> i64 {
+    let [cpu, memory] = resources
+        .map(|resource| (resource.requested[row].wrapping_add(resource.amount), resource.allocatable[row]));
+    improvement(evenness(cpu, memory), without[row])
 }

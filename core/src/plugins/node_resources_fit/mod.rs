@@ -12,6 +12,7 @@ mod hint_cases;
 mod hints;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+mod placement;
 
 use std::sync::Arc;
 
@@ -20,14 +21,18 @@ use crate::framework::args::{NodeResourcesFitArgs, PluginArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
-    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin,
+    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, WordScores,
+    retain_rows, score_words_by_rows,
 };
 use crate::framework::points::EnqueueExtensions;
+use crate::framework::points::placement::PlacementScorePlugin;
 use crate::framework::status::{Code, Reason};
 use crate::interner::Vocabulary;
+use crate::kernels::shares::{ResourceColumns, least_allocated as least_allocated_of_rows};
+use crate::kernels::{Level, room};
 use crate::resources::{ResourceKind, ScalarId, is_extended_resource, resource_kind};
 use crate::snapshot::NodeColumns;
-use crate::snapshot::mask::{BitRows, WORD_BITS};
+use crate::snapshot::mask::WORD_BITS;
 use crate::world::World;
 
 /// Upstream's name.
@@ -225,7 +230,17 @@ impl NodeResourcesFit {
                     && self.wanted_scalars(world, class).all(|(id, amount)| {
                         let room = |(allocatable, requested)| fits(amount, allocatable, requested);
                         columns.scalar_slices(id).is_some_and(room)
+                            || columns.allocatable(ResourceKind::Scalar(id), row) <= 0
+                                && Self::is_device(world, id)
                     }))
+    }
+
+    /// A device class stands for a resource: nodes that have none of it have devices, or
+    /// DynamicResources rejects them.
+    /// Upstream: fit.go `shouldDelegateResourceToDRA`.
+    fn is_device(world: &World, id: ScalarId) -> bool {
+        let store = world.dra();
+        store.has_classes() && store.class_of_extended_resource(world.vocabulary.scalar_name(id)).is_some()
     }
 
     fn is_default_strategy(&self) -> bool {
@@ -239,11 +254,24 @@ impl Plugin for NodeResourcesFit {
         NAME
     }
 
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
+    }
+
+    /// Device classes stand for extended resources.
+    fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
+        (!class.pending.scalars.is_empty()).then(|| world.dra().classes_version())
+    }
+
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {
         Some(self)
     }
 
     fn as_score(&self) -> Option<&dyn ScorePlugin> {
+        Some(self)
+    }
+
+    fn as_placement_score(&self) -> Option<&dyn PlacementScorePlugin> {
         Some(self)
     }
 
@@ -274,7 +302,9 @@ impl FilterPlugin for NodeResourcesFit {
             }
             return;
         }
-        keep_with_room(&columns.allocatable_pods, &columns.pod_count, 1, first_word, words);
+        let level = columns.level;
+        let pods = (&columns.allocatable_pods, &columns.pod_count);
+        keep_with_room(level, pods.0, pods.1, 1, (first_word, words));
         if class.asks_for_nothing() {
             return;
         }
@@ -285,13 +315,21 @@ impl FilterPlugin for NodeResourcesFit {
             (&columns.allocatable_ephemeral_bytes, &columns.requested_ephemeral_bytes, want.ephemeral_bytes),
         ] {
             if amount > 0 {
-                keep_with_room(allocatable, requested, amount, first_word, words);
+                keep_with_room(level, allocatable, requested, amount, (first_word, words));
             }
         }
         for (id, amount) in self.wanted_scalars(world, class) {
+            if Self::is_device(world, id) {
+                let (columns, kind) = (world.nodes().columns(), ResourceKind::Scalar(id));
+                retain_rows(first_word, words, |row| {
+                    let allocatable = columns.allocatable(kind, row);
+                    allocatable <= 0 || amount <= free(allocatable, columns.requested(kind, row))
+                });
+                continue;
+            }
             match columns.scalar_slices(id) {
                 Some((allocatable, requested)) => {
-                    keep_with_room(allocatable, requested, amount, first_word, words)
+                    keep_with_room(level, allocatable, requested, amount, (first_word, words))
                 }
                 None => words.fill(0),
             }
@@ -310,6 +348,12 @@ impl FilterPlugin for NodeResourcesFit {
         }
         for (kind, amount) in self.wanted(world, class) {
             let allocatable = columns.allocatable(kind, row);
+            if let ResourceKind::Scalar(id) = kind
+                && allocatable <= 0
+                && Self::is_device(world, id)
+            {
+                continue;
+            }
             if amount > free(allocatable, columns.requested(kind, row)) {
                 reasons.push(Reason::Insufficient(kind));
                 // More than the whole node holds: no eviction helps.
@@ -349,25 +393,15 @@ fn free(allocatable: i64, requested: i64) -> i64 {
 }
 
 /// Clears the bit of every node whose free amount is below `amount`.
-fn keep_with_room(allocatable: &[i64], requested: &[i64], amount: i64, first_word: usize, words: &mut [u64]) {
-    /// From here on a whole word is compared without looking at its bits.
-    const DENSE_BITS: u32 = 8;
-    for (at, word) in words.iter_mut().enumerate() {
-        if word.count_ones() < DENSE_BITS {
-            for row in BitRows::new(first_word + at, *word) {
-                *word &= !(u64::from(amount > free(allocatable[row], requested[row])) << (row % WORD_BITS));
-            }
-            continue;
-        }
-        let base = (first_word + at) * WORD_BITS;
-        let end = allocatable.len().min(base + WORD_BITS);
-        let rows = allocatable[base..end].iter().zip(&requested[base..end]);
-        let mut fits = 0u64;
-        for (bit, (&allocatable, &requested)) in rows.enumerate() {
-            fits |= u64::from(amount <= free(allocatable, requested)) << bit;
-        }
-        *word &= fits;
-    }
+fn keep_with_room(
+    level: Level,
+    allocatable: &[i64],
+    requested: &[i64],
+    amount: i64,
+    (first_word, words): (usize, &mut [u64]),
+) {
+    let first = first_word * WORD_BITS;
+    room::keep_with_room(level, words, &allocatable[first..], &requested[first..], amount);
 }
 
 impl ScorePlugin for NodeResourcesFit {
@@ -387,24 +421,70 @@ impl ScorePlugin for NodeResourcesFit {
             }
             return;
         }
-        let (cpu, memory) = (class.scored.cpu_milli, class.scored.memory_bytes);
-        let (cpu_used, cpu_all) = (&columns.nonzero_cpu_milli, &columns.allocatable_cpu_milli);
-        let (memory_used, memory_all) = (&columns.nonzero_memory_bytes, &columns.allocatable_memory_bytes);
-        // Said once, so that a row is checked against one length, not against four.
-        let node_count = cpu_all.len();
-        assert_eq!(cpu_used.len(), node_count);
-        assert_eq!(memory_used.len(), node_count);
-        assert_eq!(memory_all.len(), node_count);
+        let resources = default_resources(columns, class);
         for (&row, score) in rows.iter().zip(scores) {
-            let row = row as usize;
-            let (cpu_score, has_cpu) = default_share(cpu_used[row].wrapping_add(cpu), cpu_all[row]);
-            let (memory_score, has_memory) =
-                default_share(memory_used[row].wrapping_add(memory), memory_all[row]);
-            *score = match has_cpu + has_memory {
-                2 => (cpu_score + memory_score) / 2,
-                _ => cpu_score + memory_score,
-            };
+            *score = default_score(resources, row as usize);
         }
+    }
+
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        if !self.is_default_strategy() {
+            let by_rows = |rows: &[u32], scores: &mut [i64]| self.score(world, class, rows, scores);
+            score_words_by_rows(first_word, words, scores, by_rows);
+            return WordScores::Written;
+        }
+        let columns = world.nodes().columns();
+        let [cpu, memory] = default_resources(columns, class);
+        for (word, scores) in (first_word..first_word + words.len()).zip(scores.chunks_mut(WORD_BITS)) {
+            let rows = columns.rows_of(word);
+            let scores = &mut scores[..rows.len()];
+            if !least_allocated_of_rows(
+                columns.level,
+                scores,
+                cpu.rows(rows.clone()),
+                memory.rows(rows.clone()),
+            ) {
+                for (row, score) in rows.zip(scores) {
+                    *score = default_score([cpu, memory], row);
+                }
+            }
+        }
+        WordScores::Written
+    }
+}
+
+/// What the default strategy reads: CPU and memory, with defaults for containers that ask for none.
+fn default_resources<'a>(columns: &'a NodeColumns, class: &PodClass) -> [ResourceColumns<'a>; 2] {
+    [
+        ResourceColumns {
+            requested: &columns.nonzero_cpu_milli,
+            allocatable: &columns.allocatable_cpu_milli,
+            amount: class.scored.cpu_milli,
+        },
+        ResourceColumns {
+            requested: &columns.nonzero_memory_bytes,
+            allocatable: &columns.allocatable_memory_bytes,
+            amount: class.scored.memory_bytes,
+        },
+    ]
+}
+
+/// The default strategy's score of one row.
+#[inline]
+fn default_score(resources: [ResourceColumns<'_>; 2], row: usize) -> i64 {
+    let share = |resource: ResourceColumns<'_>| {
+        default_share(resource.requested[row].wrapping_add(resource.amount), resource.allocatable[row])
+    };
+    let [(cpu_score, has_cpu), (memory_score, has_memory)] = resources.map(share);
+    match has_cpu + has_memory {
+        2 => (cpu_score + memory_score) / 2,
+        _ => cpu_score + memory_score,
     }
 }
 

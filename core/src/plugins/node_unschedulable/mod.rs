@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::interner::{EMPTY, Taint, TaintEffect, Vocabulary};
@@ -57,6 +57,10 @@ impl NodeUnschedulable {
 impl Plugin for NodeUnschedulable {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {

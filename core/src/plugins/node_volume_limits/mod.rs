@@ -3,7 +3,8 @@
 //!
 //! Differs: where upstream ends the cycle with an error (a claim without a name or with another
 //! owner, an inline volume that cannot be translated), the node is rejected with the error's text.
-//! Volumes of placed pods with such an error do not count.
+//! Volumes of placed pods with such an error do not count
+//! (`pvcs_must_exist_and_be_owned_by_the_pod_if_ephemeral`, `limit_cases`).
 
 #[cfg(test)]
 mod cases;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use crate::class::PodClass;
 use crate::class::volumes::InlineVolume;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, retain_rows};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod, retain_rows};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::ids::NodeId;
@@ -173,6 +174,10 @@ pub(super) fn volume_load(world: &World, class: &PodClass, row: usize) -> Option
 impl Plugin for NodeVolumeLimits {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {

@@ -221,7 +221,7 @@ fn filter_cases() -> Vec<PluginCase> {
     cases
 }
 
-/// Whom default constraints count: list defaults by node, skew 1, so that a counted pod closes its
+/// Which pods default constraints count: list defaults by node, skew 1, so that a counted pod closes its
 /// node.
 fn default_selector_cases() -> Vec<PluginCase> {
     use WorkloadKind::{ReplicaSet, ReplicationController, StatefulSet};

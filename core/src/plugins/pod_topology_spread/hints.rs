@@ -84,7 +84,7 @@ fn after_pod_change(world: &World, class: &PodClass, event: &Event) -> bool {
 
 /// Differs: upstream looks at the topology keys and at taints only. Nodes that the pod's node selector or
 /// affinity rules out are not counted (`nodeAffinityPolicy: Honor`): when another label of a node changes,
-/// the domain with the fewest pods may be one no longer.
+/// the domain with the fewest pods may be one no longer (`queueing_hints_answer_every_case`).
 fn after_node_change(world: &World, class: &PodClass, event: &Event) -> bool {
     let may_count_other_nodes = match event.nodes() {
         Some((Some(old), Some(new))) if old.labels != new.labels => {

@@ -20,13 +20,14 @@ use crate::framework::args::{Defaulting, PluginArgs, PodTopologySpreadArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::detail::{Detail, SpreadDetail};
 use crate::framework::plugin::{
-    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
+    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, retain_rows,
 };
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{ClassId, Symbol};
 use crate::input::SpreadConstraintInput;
 use crate::interner::{EMPTY, Vocabulary};
+use crate::kernels::shares::scaled;
 use crate::snapshot::mask::{WORD_BITS, word_count};
 use crate::topology::domains::NO_DOMAIN;
 use crate::topology::spread::{Spread, SpreadState, Wanted};
@@ -136,6 +137,11 @@ fn state<'a>(world: &'a World, class: &PodClass) -> &'a SpreadState {
 impl Plugin for PodTopologySpread {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, class: &PodClass) -> SignPod {
+        let has_constraints = !class.spread.is_empty() || !self.defaults.is_empty();
+        if has_constraints { SignPod::NotSigned } else { SignPod::Spec }
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
@@ -280,6 +286,19 @@ impl PodTopologySpread {
     }
 }
 
+/// Half away from zero, as Go's `math.Round` has it. `f64::round` calls a function.
+#[inline]
+fn round(sum: f64) -> i64 {
+    // Below this a sum less its whole part is exact.
+    const EXACT: f64 = (1u64 << 52) as f64;
+    if (0.0..EXACT).contains(&sum) {
+        let whole = sum as i64;
+        whole + i64::from(sum - whole as f64 >= 0.5)
+    } else {
+        sum.round() as i64
+    }
+}
+
 impl ScorePlugin for PodTopologySpread {
     fn reads(&self) -> Reads {
         Reads::Global
@@ -312,8 +331,7 @@ impl ScorePlugin for PodTopologySpread {
         }
         for (&row, score) in rows.iter().zip(scores) {
             let sum = f64::from_bits(score.cast_unsigned());
-            // Go's math.Round and f64::round both round half away from zero.
-            *score = if Self::is_ignored(world, state, row as usize) { 0 } else { sum.round() as i64 };
+            *score = if Self::is_ignored(world, state, row as usize) { 0 } else { round(sum) };
         }
     }
 
@@ -328,12 +346,23 @@ impl ScorePlugin for PodTopologySpread {
             lowest = lowest.min(*score);
             highest = highest.max(*score);
         }
-        for score in scores {
-            *score = match *score {
-                NOT_SCORED => 0,
-                _ if highest == 0 => MAX_NODE_SCORE,
-                score => MAX_NODE_SCORE * (highest + lowest - score) / highest,
-            };
+        let level = world.nodes().columns().level;
+        for scores in scores.chunks_mut(WORD_BITS) {
+            let mut turned = [0; WORD_BITS];
+            let mut scored = 0u64;
+            for (bit, &score) in scores.iter().enumerate().filter(|&(_, &score)| score != NOT_SCORED) {
+                scored |= 1 << bit;
+                turned[bit] = highest + lowest - score;
+            }
+            if highest == 0 || !scaled(level, scores, &turned, scored, highest, false) {
+                for (bit, score) in scores.iter_mut().enumerate() {
+                    *score = match (scored >> bit & 1, highest) {
+                        (0, _) => 0,
+                        (_, 0) => MAX_NODE_SCORE,
+                        _ => MAX_NODE_SCORE * turned[bit] / highest,
+                    };
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Upstream: plugins/podtopologyspread/{common,filtering,scoring}.go, plugins/helper/spread.go.
 //!
 //! Differs: a selector that cannot be read selects nothing; upstream ends the cycle with an error.
-//! The API server refuses such pods.
+//! The API server refuses such pods (`unreadable_cases`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,12 +15,13 @@ use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
 use crate::framework::detail::Detail;
 use crate::framework::plugin::{
-    FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
+    FilterPlugin, Normalization, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, WordScores,
 };
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::ids::TaintSetId;
 use crate::interner::{NO_TAINTS, Taint, TaintEffect};
+use crate::snapshot::mask::{BitRows, WORD_BITS};
 use crate::world::World;
 
 /// Upstream's name.
@@ -86,6 +87,10 @@ impl Plugin for TaintToleration {
         NAME
     }
 
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
+    }
+
     fn as_filter(&self) -> Option<&dyn FilterPlugin> {
         Some(self)
     }
@@ -109,15 +114,18 @@ impl FilterPlugin for TaintToleration {
     }
 
     fn filter(&self, world: &World, class: &PodClass, first_word: usize, words: &mut [u64]) {
-        let sets = &world.nodes().columns().taint_set;
-        // Neighbours tend to carry the same taints: remember the last verdict.
+        let columns = world.nodes().columns();
+        // Nodes tend to carry the same taints: remember the last verdict.
         let mut last = (NO_TAINTS, true);
-        retain_rows(first_word, words, |row| {
-            if sets[row] != last.0 {
-                last = (sets[row], Self::is_tolerated(world, class, sets[row]));
+        for (at, word) in (first_word..).zip(words) {
+            for row in BitRows::new(at, *word & columns.tainted.words()[at]) {
+                let set = columns.taint_set[row];
+                if set != last.0 {
+                    last = (set, Self::is_tolerated(world, class, set));
+                }
+                *word &= !(u64::from(!last.1) << (row % WORD_BITS));
             }
-            last.1
-        });
+        }
     }
 
     fn verdict(&self, world: &World, class: &PodClass, row: usize, reasons: &mut Vec<Reason>) -> Code {
@@ -162,6 +170,34 @@ impl ScorePlugin for TaintToleration {
             }
             *score = last.1;
         }
+    }
+
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        let columns = world.nodes().columns();
+        let mut last = (NO_TAINTS, 0);
+        let mut written = WordScores::AllZero;
+        for (at, &word) in words.iter().enumerate() {
+            for row in BitRows::new(first_word + at, word & columns.tainted.words()[first_word + at]) {
+                let set = columns.taint_set[row];
+                if set != last.0 {
+                    last = (set, Self::intolerable_count(world, class, set));
+                }
+                if last.1 != 0 {
+                    if written == WordScores::AllZero {
+                        scores.fill(0);
+                        written = WordScores::Written;
+                    }
+                    scores[at * WORD_BITS + row % WORD_BITS] = last.1;
+                }
+            }
+        }
+        written
     }
 
     fn normalization(&self) -> Normalization {

@@ -4,7 +4,7 @@
 //!
 //! Differs: where upstream ends the cycle with an error (a class without a binding mode, a claim's
 //! selector that does not parse, an in-tree volume that cannot be translated), the pod or the node
-//! is rejected. API validation lets none of these happen.
+//! is rejected. API validation lets none of these happen (`pre_filter_cases`, `matching_cases`).
 
 #[cfg(test)]
 mod cases;
@@ -23,7 +23,8 @@ use crate::class::PodClass;
 use crate::framework::args::{PluginArgs, VolumeBindingArgs};
 use crate::framework::descriptor::{InTreeFactored, PluginDescriptor, other_args};
 use crate::framework::plugin::{
-    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, retain_rows,
+    FilterPlugin, MAX_NODE_SCORE, Plugin, PreFilter, PreScore, Reads, ScorePlugin, SignPod, WordScores,
+    retain_rows, score_words_by_rows,
 };
 use crate::framework::points::{EnqueueExtensions, PreBindPlugin};
 use crate::framework::status::{Code, Reason};
@@ -164,6 +165,10 @@ impl Plugin for VolumeBinding {
         NAME
     }
 
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
+    }
+
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {
         (!class.volumes.claims.is_empty()).then(|| world.storage().version())
     }
@@ -204,7 +209,11 @@ impl FilterPlugin for VolumeBinding {
             Ok(None) => {}
             Ok(Some(claims)) => {
                 let search = Search::new(world, &claims);
-                retain_rows(first_word, words, |row| search.on_row(row).fits());
+                let mut found = OnNode::default();
+                retain_rows(first_word, words, |row| {
+                    search.find(row, &mut found);
+                    found.fits()
+                });
             }
             Err(_) => words.fill(0),
         }
@@ -250,12 +259,30 @@ impl ScorePlugin for VolumeBinding {
         }
         let Ok(Some(claims)) = claims(world, class) else { return };
         let search = Search::new(world, &claims);
+        let mut found = OnNode::default();
         for (&row, score) in rows.iter().zip(scores) {
-            let found = search.on_row(row as usize);
+            search.find(row as usize, &mut found);
             if found.fits() {
                 *score = self.score_of(&use_by_class(world, &found));
             }
         }
+    }
+
+    fn score_words(
+        &self,
+        world: &World,
+        class: &PodClass,
+        (first_word, words): (usize, &[u64]),
+        scores: &mut [i64],
+    ) -> WordScores {
+        // Of claims that are all bound nothing is left to choose.
+        let has_open = || claims(world, class).is_ok_and(|claims| claims.is_some_and(|it| it.has_open()));
+        if class.volumes.claims.is_empty() || !has_open() {
+            return WordScores::AllZero;
+        }
+        let by_rows = |rows: &[u32], scores: &mut [i64]| self.score(world, class, rows, scores);
+        score_words_by_rows(first_word, words, scores, by_rows);
+        WordScores::Written
     }
 }
 

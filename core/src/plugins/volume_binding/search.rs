@@ -1,15 +1,12 @@
 //! Which volumes a pod's claims would get on a node.
 //!
 //! What does not depend on the node is worked out once for all nodes: which claims are bound, which
-//! volumes a claim could get at all, which capacities suffice. A node then costs one look at the
-//! affinity of each bound volume, and for each open claim a walk along its candidates, smallest
-//! first, up to the first that the node can use. Candidates that name a label value (a local
-//! volume's host, a zone) are found by the node's own value of that label.
+//! volumes are kept for a claim, which capacities suffice. A node then costs one look at the affinity
+//! of each bound volume, and for each open claim a walk along the volumes that storage lists for the
+//! node's own labels ([`OpenVolumes`]), smallest first, up to the first that will do.
 //!
 //! Upstream: plugins/volumebinding/binder.go `FindPodVolumes`, component-helpers/storage/volume
 //! `FindMatchingVolume`.
-
-use rustc_hash::FxHashMap;
 
 use crate::class::PodClass;
 use crate::class::selector::NodeSelector;
@@ -20,8 +17,10 @@ use crate::interner::EMPTY;
 use crate::plugins::helper::volume_texts::{
     claim_deleted, claim_lost, claim_not_found, no_binding_mode, not_owned, waiting_for_claim,
 };
+use crate::quantity::Quantity;
 use crate::storage::VolumeDecision;
 use crate::storage::objects::{Claim, ClaimSelector, StorageCapacity, StorageClass, Volume};
+use crate::storage::open_volumes::OpenVolumes;
 use crate::world::World;
 
 pub(super) const REASON_UNBOUND_IMMEDIATE: Reason =
@@ -32,6 +31,13 @@ pub(super) const REASON_UNBOUND_IMMEDIATE: Reason =
 pub(super) struct Claims<'a> {
     bound: Vec<&'a Claim>,
     open: Vec<(ClaimId, &'a Claim)>,
+}
+
+impl Claims<'_> {
+    /// Some are to be bound, or provisioned.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
 }
 
 /// Sorts a pod's claims, or says why no node will do. `Ok(None)` when it has none.
@@ -87,7 +93,7 @@ pub(super) fn claims<'a>(world: &'a World, class: &PodClass) -> Result<Option<Cl
 }
 
 /// What was found for a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OnNode<'a> {
     /// Bound volumes can be used from the node.
     pub(super) is_bound_usable: bool,
@@ -101,6 +107,23 @@ pub(super) struct OnNode<'a> {
     pub(super) bindings: Vec<(ClaimId, VolumeId)>,
     /// Open claims that would be provisioned, with the capacity found.
     pub(super) provisions: Vec<(ClaimId, Option<&'a StorageCapacity>)>,
+    /// Places of claims that found no volume.
+    to_provision: Vec<usize>,
+}
+
+impl Default for OnNode<'_> {
+    /// Nothing was found wrong yet.
+    fn default() -> Self {
+        OnNode {
+            is_bound_usable: true,
+            is_bound_present: true,
+            is_open_satisfied: true,
+            is_space_sufficient: true,
+            bindings: Vec::new(),
+            provisions: Vec::new(),
+            to_provision: Vec::new(),
+        }
+    }
 }
 
 impl OnNode<'_> {
@@ -135,17 +158,13 @@ struct Provisioning<'a> {
     capacities: Option<Vec<&'a StorageCapacity>>,
 }
 
-/// Volumes that a claim could get, smallest first.
-#[derive(Debug, Default)]
+/// Volumes that a claim could get.
+#[derive(Debug)]
 struct Candidates<'a> {
-    /// Volumes kept for the claim: the first that is free decides.
+    claim: &'a Claim,
+    /// Volumes kept for the claim, smallest first: the first that is free decides.
     kept: Vec<(VolumeId, &'a Volume)>,
-    others: Vec<(VolumeId, &'a Volume)>,
-    /// Places in `others` by label key and value that a node must have.
-    anchored: FxHashMap<(Symbol, Symbol), Vec<u32>>,
-    anchor_keys: Vec<Symbol>,
-    /// Places in `others` of volumes without such a label.
-    free: Vec<u32>,
+    open: Option<&'a OpenVolumes>,
 }
 
 /// The search for one pod on any node.
@@ -172,7 +191,7 @@ impl<'a> Search<'a> {
             .map(|&(id, claim)| {
                 let selected_node = storage.selected_node(id);
                 let candidates = match selected_node {
-                    Some(_) => Candidates::default(),
+                    Some(_) => Candidates::none(claim),
                     None => Candidates::of(world, id, claim),
                 };
                 let provisioning = Provisioning::of(world, claim);
@@ -181,25 +200,34 @@ impl<'a> Search<'a> {
             .collect();
         // Stable: equal sizes keep their order, as upstream's sort of so few does.
         open.sort_by_key(|it| match it.selected_node {
-            Some(_) => (false, crate::quantity::Quantity::ZERO),
+            Some(_) => (false, Quantity::ZERO),
             None => (true, it.claim.size()),
         });
         Search { world, bound, open }
     }
 
     pub(super) fn on_row(&self, row: usize) -> OnNode<'a> {
-        let columns = self.world.nodes().columns();
-        self.on_node(columns.id[row], columns.name[row], columns.label_set[row])
+        let mut found = OnNode::default();
+        self.find(row, &mut found);
+        found
     }
 
-    fn on_node(&self, node: NodeId, name: Symbol, labels: LabelSetId) -> OnNode<'a> {
-        let mut found = OnNode {
-            is_bound_usable: true,
-            is_bound_present: true,
-            is_open_satisfied: true,
-            is_space_sufficient: true,
-            ..OnNode::default()
-        };
+    /// What is found for a row, in the memory of what was found for another.
+    pub(super) fn find(&self, row: usize, found: &mut OnNode<'a>) {
+        let columns = self.world.nodes().columns();
+        let (mut bindings, mut provisions, mut to_provision) = (
+            std::mem::take(&mut found.bindings),
+            std::mem::take(&mut found.provisions),
+            std::mem::take(&mut found.to_provision),
+        );
+        bindings.clear();
+        provisions.clear();
+        to_provision.clear();
+        *found = OnNode { bindings, provisions, to_provision, ..OnNode::default() };
+        self.find_on_node((columns.id[row], columns.name[row], columns.label_set[row]), found);
+    }
+
+    fn find_on_node(&self, (node, name, labels): (NodeId, Symbol, LabelSetId), found: &mut OnNode<'a>) {
         for volume in &self.bound {
             match volume {
                 None => found.is_bound_present = false,
@@ -210,20 +238,20 @@ impl<'a> Search<'a> {
         }
         if self.open.iter().any(|it| it.selected_node.is_some_and(|selected| selected != name)) {
             found.is_open_satisfied = false;
-            return found;
+            return;
         }
-        let mut to_provision: Vec<&Open<'a>> = Vec::new();
-        for open in &self.open {
+        for (at, open) in self.open.iter().enumerate() {
             let volume = match open.selected_node {
                 Some(_) => None,
                 None => open.candidates.first(self.world, labels, &found.bindings),
             };
             match volume {
                 Some(volume) => found.bindings.push((open.id, volume)),
-                None => to_provision.push(open),
+                None => found.to_provision.push(at),
             }
         }
-        for open in to_provision {
+        for &at in &found.to_provision {
+            let open = &self.open[at];
             let provisioning = &open.provisioning;
             if !provisioning.is_possible(self.world, labels) {
                 found.is_open_satisfied = false;
@@ -237,7 +265,6 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        found
     }
 
     /// Whether a bound volume's node affinity holds, in the form that is valid on the node.
@@ -264,51 +291,38 @@ fn matches(world: &World, affinity: Option<&NodeSelector>, labels: LabelSetId) -
     affinity.is_none_or(|selector| selector.matches(EMPTY, labels, &world.vocabulary))
 }
 
+/// What volumes are tried in the order of: the smallest first, equal ones by name.
+fn place<'a>(world: &'a World, id: VolumeId, volume: &Volume) -> (Quantity, &'a str) {
+    (volume.capacity, world.vocabulary.symbols.text(world.storage().volume_name(id)))
+}
+
 impl<'a> Candidates<'a> {
-    fn of(world: &'a World, id: ClaimId, claim: &Claim) -> Candidates<'a> {
-        let storage = world.storage();
-        let claim_ref = storage.claim_ref(id);
-        let mut candidates = Candidates::default();
-        for &volume_id in storage.volumes_of_class(claim.class) {
-            let Some(volume) = storage.volume(volume_id) else { continue };
-            let is_kept = match storage.assumed_claim(volume_id) {
-                Some(assumed) if assumed == id => true,
-                Some(_) => continue,
-                None => volume.is_for(claim_ref),
-            };
-            let is_taken = volume.claim_ref.is_some() && !is_kept;
-            if is_taken
-                || volume.capacity < claim.size()
-                || volume.is_block != claim.is_block
-                || volume.attributes_class != claim.attributes_class
-                || volume.is_terminating
-            {
-                continue;
-            }
-            if is_kept {
-                candidates.kept.push((volume_id, volume));
-            } else if volume.is_available
-                && selects(world, claim, volume)
-                && claim.access_modes.iter().all(|mode| volume.access_modes.contains(mode))
-            {
-                candidates.add(volume_id, volume);
-            }
-        }
-        candidates
+    /// None at all: a volume is being provisioned.
+    fn none(claim: &'a Claim) -> Candidates<'a> {
+        Candidates { claim, kept: Vec::new(), open: None }
     }
 
-    fn add(&mut self, id: VolumeId, volume: &'a Volume) {
-        let place = u32::try_from(self.others.len()).expect("few volumes");
-        self.others.push((id, volume));
-        let Some((key, values)) = volume.affinity.as_ref().and_then(NodeSelector::anchor) else {
-            return self.free.push(place);
+    fn of(world: &'a World, id: ClaimId, claim: &'a Claim) -> Candidates<'a> {
+        let storage = world.storage();
+        let claim_ref = storage.claim_ref(id);
+        let is_kept = |volume_id: VolumeId, volume: &Volume| match storage.assumed_claim(volume_id) {
+            Some(assumed) => assumed == id,
+            None => volume.is_for(claim_ref),
         };
-        if !self.anchor_keys.contains(&key) {
-            self.anchor_keys.push(key);
-        }
-        for &value in values {
-            self.anchored.entry((key, value)).or_default().push(place);
-        }
+        let mut kept: Vec<(VolumeId, &Volume)> = storage
+            .volumes_of_claim(id)
+            .filter_map(|volume_id| Some((volume_id, storage.volume(volume_id)?)))
+            .filter(|&(volume_id, volume)| {
+                volume.class == claim.class
+                    && is_kept(volume_id, volume)
+                    && !volume.is_terminating
+                    && is_large_enough_and_alike(claim, volume)
+            })
+            .collect();
+        kept.sort_by(|one, other| place(world, one.0, one.1).cmp(&place(world, other.0, other.1)));
+        // One that was taken in thought may name the claim by now.
+        kept.dedup_by_key(|(id, _)| *id);
+        Candidates { claim, kept, open: storage.open_volumes(claim.class) }
     }
 
     /// The volume that the claim gets on a node with these labels, if any.
@@ -317,17 +331,36 @@ impl<'a> Candidates<'a> {
         if let Some(&(id, volume)) = self.kept.iter().find(|(id, _)| is_free(*id)) {
             return matches(world, volume.affinity.as_ref(), labels).then_some(id);
         }
-        let fits = |&&place: &&u32| {
-            let (id, volume) = self.others[place as usize];
-            is_free(id) && matches(world, volume.affinity.as_ref(), labels)
+        let storage = world.storage();
+        let suits = |&id: &VolumeId| {
+            let volume = storage.volume(id)?;
+            let suits = is_free(id)
+                && storage.assumed_claim(id).is_none()
+                && self.suits(world, volume)
+                && matches(world, volume.affinity.as_ref(), labels);
+            suits.then_some((id, volume))
         };
-        let anchored = self.anchor_keys.iter().filter_map(|&key| {
-            let value = world.vocabulary.label(labels, key)?;
-            self.anchored.get(&(key, value))?.iter().find(fits)
-        });
-        let place = anchored.chain(self.free.iter().find(fits)).min()?;
-        Some(self.others[*place as usize].0)
+        let is_too_small =
+            |id: &VolumeId| storage.volume(*id).is_some_and(|volume| volume.capacity < self.claim.size());
+        let lists = self.open?.within_reach(|key| world.vocabulary.label(labels, key));
+        lists
+            .filter_map(|list| list[list.partition_point(is_too_small)..].iter().find_map(suits))
+            .min_by(|one, other| place(world, one.0, one.1).cmp(&place(world, other.0, other.1)))
+            .map(|(id, _)| id)
     }
+
+    /// Whether the claim may get an open volume, wherever.
+    fn suits(&self, world: &World, volume: &Volume) -> bool {
+        is_large_enough_and_alike(self.claim, volume)
+            && self.claim.access_modes.iter().all(|mode| volume.access_modes.contains(mode))
+            && selects(world, self.claim, volume)
+    }
+}
+
+fn is_large_enough_and_alike(claim: &Claim, volume: &Volume) -> bool {
+    volume.capacity >= claim.size()
+        && volume.is_block == claim.is_block
+        && volume.attributes_class == claim.attributes_class
 }
 
 fn selects(world: &World, claim: &Claim, volume: &Volume) -> bool {

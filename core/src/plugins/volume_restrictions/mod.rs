@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::plugins::helper::volume_texts::claim_not_found;
@@ -75,6 +75,10 @@ impl VolumeRestrictions {
 impl Plugin for VolumeRestrictions {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {

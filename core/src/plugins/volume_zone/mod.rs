@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::class::PodClass;
 use crate::framework::descriptor::{PluginDescriptor, no_args};
-use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, retain_rows};
+use crate::framework::plugin::{FilterPlugin, Plugin, PreFilter, Reads, SignPod, retain_rows};
 use crate::framework::points::EnqueueExtensions;
 use crate::framework::status::{Code, Reason};
 use crate::ids::{LabelSetId, Symbol};
@@ -104,6 +104,10 @@ fn zone_labels<'a>(world: &'a World, class: &PodClass) -> Result<Vec<&'a ZoneLab
 impl Plugin for VolumeZone {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn sign_pod(&self, _: &PodClass) -> SignPod {
+        SignPod::Spec
     }
 
     fn plan_version(&self, world: &World, class: &PodClass) -> Option<u64> {

@@ -11,6 +11,10 @@ fn queueing_hints_answer_every_case() {
     }
 }
 
+/// Their hints read more than a pod's class, which is all that a case has: `tests.rs` of the plugin shows
+/// both answers.
+const HINTS_IN_OWN_TESTS: &[&str] = &["GangScheduling"];
+
 /// A plugin that can reject a pod registers for what may bring it back, and its cases show both answers.
 #[test]
 fn every_plugin_that_registers_for_events_has_cases_of_hints() {
@@ -18,7 +22,8 @@ fn every_plugin_that_registers_for_events_has_cases_of_hints() {
     for plugin in IN_TREE {
         let made = (plugin.factory)(&(plugin.default_args)(), &mut world.vocabulary).expect("defaults");
         let is_registered = !made.events_to_register(KnownGaps::Mended).is_empty();
-        assert_eq!(is_registered, !(plugin.cases.hints)().is_empty(), "{}", plugin.name);
+        let has_cases = !(plugin.cases.hints)().is_empty() || HINTS_IN_OWN_TESTS.contains(&plugin.name);
+        assert_eq!(is_registered, has_cases, "{}", plugin.name);
     }
 }
 

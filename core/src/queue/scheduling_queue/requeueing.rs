@@ -170,7 +170,8 @@ impl SchedulingQueue {
         let pod = entry.pod(pod);
         let mut best = QueueingStrategy::Skip;
         for event in events {
-            // Differs: upstream shows a pod's own update to every pod in flight.
+            // Differs: upstream shows a pod's own update to every pod in flight
+            // (`update_of_in_flight_pod_requeues_that_pod_only`).
             if event.target().is_some_and(|uid| uid != entry.uid) {
                 continue;
             }
@@ -223,6 +224,7 @@ impl SchedulingQueue {
     }
 
     pub(super) fn add_to_unschedulable_pods(&mut self, pod: PodId, place: QueuePlace) {
+        debug_assert_eq!(self.place(pod), QueuePlace::Out, "a pod is in one place");
         if place == QueuePlace::Gated {
             self.entries[pod.index()].was_flushed = false;
         }
@@ -232,12 +234,14 @@ impl SchedulingQueue {
     }
 
     pub(super) fn push_active(&mut self, pod: PodId) {
+        debug_assert_eq!(self.place(pod), QueuePlace::Out, "a pod is in one place");
         let ticket = self.new_ticket(pod);
         self.set_place(pod, QueuePlace::Active);
         self.active.push(self.entries[pod.index()].sort_key(), ticket);
     }
 
     pub(super) fn push_backoff(&mut self, pod: PodId) {
+        debug_assert_eq!(self.place(pod), QueuePlace::Out, "a pod is in one place");
         let ticket = self.new_ticket(pod);
         let end_ns = self.backoff_end_ns(pod).expect("only a pod that must wait is put here");
         let entry = &self.entries[pod.index()];
@@ -292,6 +296,7 @@ impl SchedulingQueue {
     }
 
     pub(super) fn compact_active(&mut self) {
+        debug_assert!(self.active.len() >= self.counts.active, "an active pod has a ticket");
         let leftovers = self.active.len() - self.counts.active;
         if leftovers >= LEFTOVERS_MIN && leftovers > self.counts.active {
             let entries = &self.entries;
@@ -301,6 +306,7 @@ impl SchedulingQueue {
 
     pub(super) fn compact_backoff(&mut self) {
         let live = self.counts.backoff + self.counts.error_backoff;
+        debug_assert!(self.backoff.len() >= live, "a pod that backs off has a ticket");
         let leftovers = self.backoff.len() - live;
         if leftovers >= LEFTOVERS_MIN && leftovers > live {
             let entries = &self.entries;
@@ -322,6 +328,7 @@ impl SchedulingQueue {
     pub(super) fn set_place(&mut self, pod: PodId, place: QueuePlace) {
         let old = std::mem::replace(&mut self.entries[pod.index()].place, place);
         if let Some(count) = self.counts.of(old) {
+            debug_assert!(*count > 0, "a pod was counted where it was");
             *count -= 1;
         }
         if let Some(count) = self.counts.of(place) {

@@ -10,9 +10,8 @@ fn web(spec: Value) -> Manifest {
 }
 
 #[test]
-fn pod_with_resource_claims_or_a_scheduling_group_is_unsure() {
+fn pod_with_a_scheduling_group_is_unsure() {
     let cases = [
-        (json!({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}), "spec.resourceClaims"),
         (json!({"schedulingGroup": {"podGroupName": "g"}}), "spec.schedulingGroup"),
         (json!({"workloadRef": {"name": "w", "podGroup": "g"}}), "spec.workloadRef"),
         (json!({"fromTheFuture": true}), "spec.fromTheFuture"),
@@ -26,6 +25,14 @@ fn pod_with_resource_claims_or_a_scheduling_group_is_unsure() {
     }
     let plain = report(vec![sized("a", "2"), web(json!({"resourceClaims": []}))]);
     assert_eq!((plain.verdict, plain.ignored_fields.len()), (ExplainVerdict::Chosen, 0));
+}
+
+#[test]
+fn pod_whose_resource_claim_is_not_there_fits_nowhere() {
+    let claims = json!({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]});
+    let answer = report(vec![sized("a", "2"), web(claims)]);
+    assert!(answer.ignored_fields.is_empty() && answer.winner().is_none());
+    assert_ne!(answer.verdict, ExplainVerdict::Unsure);
 }
 
 #[test]
@@ -84,7 +91,7 @@ fn every_kind_that_is_not_used_is_counted() {
         done,
         object("v1", "ConfigMap", "one"),
         object("v1", "ConfigMap", "two"),
-        object("resource.k8s.io/v1", "ResourceClaim", "gpu"),
+        object("resource.k8s.io/v1", "ResourceClaimTemplate", "gpu"),
         object("example.com/v1", "Widget", "w"),
         object("policy/v1", "PodDisruptionBudget", "b"),
         object("v1", "Namespace", "used"),
@@ -95,10 +102,10 @@ fn every_kind_that_is_not_used_is_counted() {
         answer.ignored_kinds.iter().map(|it| (it.kind.as_str(), it.count, it.matters)).collect();
     let expected = [
         ("PersistentVolume", 1, true),
-        ("ResourceClaim", 1, true),
         ("ConfigMap", 2, false),
         ("Pod", 1, false),
         ("PodDisruptionBudget", 1, false),
+        ("ResourceClaimTemplate", 1, false),
         ("Widget", 1, false),
     ];
     assert_eq!(kinds, expected);

@@ -147,7 +147,8 @@ pub(super) fn parse(file: &str, node: &Node) -> Result<CreatePodsOp, SchemaError
     Ok(op)
 }
 
-/// Differs: a volume without a claim is ignored upstream, and a claim without a volume crashes it.
+/// Differs: a volume without a claim is ignored upstream, and a claim without a volume crashes it
+/// (`broken_ops_are_refused`).
 fn parse_volume_paths(fields: &Fields<'_>) -> Result<Option<(String, String)>, SchemaError> {
     const HELP: &str = "volumes and claims come in pairs: set both paths or none";
     let volume = fields.string("persistentVolumeTemplatePath")?;

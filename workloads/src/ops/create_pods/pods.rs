@@ -89,7 +89,8 @@ fn pod_of(context: &OpContext<'_>, op: &CreatePods, index: u32) -> Result<PodTem
         None => (objects::base_pod(), "the built-in pod".as_ref()),
     };
     // Differs: upstream labels every pod from a template, also where no batch size is set. Then
-    // each pod has a label of its own that nothing selects, and no two pods would be of one class.
+    // each pod has a label of its own that nothing selects, and no two pods would be of one class
+    // (`pods_of_a_batch_share_a_label`).
     if op.template.is_some() && 2 <= op.signature_batch_size {
         let signature = Value::String(format!("signature-label-{}", index / op.signature_batch_size));
         set(&mut value, &["metadata", "labels", "signature"], signature, path)?;

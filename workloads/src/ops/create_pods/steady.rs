@@ -10,7 +10,7 @@ use schedlab_core::ids::PodUid;
 
 use super::CreatePods;
 use super::pods::{Templates, create};
-use crate::executor::{Deadline, Ending, OpContext, OpError};
+use crate::executor::{Ending, OpContext, OpError};
 
 /// How long a look at the watch may sleep.
 const LOOK: Duration = Duration::from_millis(2);
@@ -23,21 +23,18 @@ pub(super) fn create_steadily(
     duration: Duration,
 ) -> Result<(Ending, u64), OpError> {
     let mut watch = context.cluster.watch(context.cluster.resource_version())?;
-    let end = Deadline::after(duration);
+    let end = context.deadline(duration);
     if create(context, templates, op.count)? == Ending::Interrupted {
         return Ok((Ending::Interrupted, u64::from(op.count)));
     }
     let (mut events, mut on_node) = (Vec::new(), Vec::new());
     let mut seen: BTreeSet<PodUid> = BTreeSet::new();
     let mut scheduled = 0_u64;
-    while !end.is_over() {
+    while !context.is_over(end) {
         if context.is_interrupted() {
             return Ok((Ending::Interrupted, u64::from(op.count) + scheduled));
         }
-        if context.runtime.has_died() {
-            return Err(OpError::Died);
-        }
-        watch.wait(LOOK);
+        context.wait_for_events(watch.as_mut(), LOOK)?;
         events.clear();
         watch.drain_into(&mut events)?;
         on_node.clear();

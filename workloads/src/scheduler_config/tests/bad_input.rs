@@ -266,8 +266,8 @@ fn profiles_that_cannot_be_built_point_into_the_file() {
             "s.yaml:7:9: profile `default-scheduler`: there is no plugin `NodeNome`; known: DefaultBinder, ",
         ),
         (
-            "profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - name: DynamicResources\n",
-            "s.yaml:7:9: profile `default-scheduler`: plugin `DynamicResources` of kube-scheduler is not built into schedlab yet",
+            "profiles:\n- plugins:\n    multiPoint:\n      enabled:\n      - name: DeferredPodScheduling\n",
+            "s.yaml:7:9: profile `default-scheduler`: plugin `DeferredPodScheduling` of kube-scheduler is not built into schedlab yet",
         ),
         (
             "profiles:\n- plugins:\n    score:\n      enabled:\n      - name: NodeName\n",

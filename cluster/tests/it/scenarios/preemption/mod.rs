@@ -1,6 +1,7 @@
-//! Who makes room for whom. Upstream: test/integration/scheduler/preemption.
+//! Which pods are preempted for which. Upstream: test/integration/scheduler/preemption.
 
 mod async_preemption;
+mod disruption_target;
 mod nominated_node_name;
 mod pod_disruption_budgets;
 mod read_write_once_pod;

@@ -50,16 +50,20 @@ fn pod_toleration_update_requeues_that_pod_only() {
 fn node_taint_update_requeues_pod_tolerating_the_new_taint() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint(NOT_READY)])
-        .waiting([pod("bears").tolerates("key"), pod("bears-another").tolerates("key2"), pod("bears-none")])
-        .requeues(|lab| lab.update(node("n").taint("key")), &["bears"]);
+        .waiting([
+            pod("tolerates").tolerates("key"),
+            pod("tolerates-another").tolerates("key2"),
+            pod("tolerates-none"),
+        ])
+        .requeues(|lab| lab.update(node("n").taint("key")), &["tolerates"]);
 }
 
 #[test]
 fn node_add_requeues_pod_tolerating_its_taint() {
     rejected_by(&["TaintToleration"])
         .given([node("n").taint(NOT_READY)])
-        .waiting([pod("bears").tolerates("key"), pod("bears-none")])
-        .requeues(|lab| lab.create(node("new").taint("key")), &["bears"]);
+        .waiting([pod("tolerates").tolerates("key"), pod("tolerates-none")])
+        .requeues(|lab| lab.create(node("new").taint("key")), &["tolerates"]);
 }
 
 #[test]

@@ -213,7 +213,26 @@ fn scheduling_queue_equals_naive() {
         for _ in 0..200 {
             pair.step(rng);
         }
+        pair.fast.check();
     });
+}
+
+/// The same over histories that shrink: each number is a step, and the fewest steps that fail are reported.
+#[test]
+fn short_queue_histories_equal_naive() {
+    use proptest::prelude::any;
+    crate::property_tests::holds(
+        300,
+        (any::<u64>(), proptest::collection::vec(any::<u64>(), 0..80)),
+        |input| {
+            let (settings, steps) = input;
+            let mut pair = Pair::new(&mut Rng::new(settings));
+            for step in steps {
+                pair.step(&mut Rng::new(step));
+                pair.fast.check();
+            }
+        },
+    );
 }
 
 /// Nothing to do before the time that the queue names.

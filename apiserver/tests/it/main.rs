@@ -1,0 +1,8 @@
+//! The API server through its socket.
+
+mod client;
+mod fuzz;
+mod limits;
+mod objects;
+mod patches;
+mod watches;

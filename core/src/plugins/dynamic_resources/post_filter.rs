@@ -1,0 +1,85 @@
+//! PostFilter: an allocation that keeps the pod from every node is taken back.
+//!
+//! Upstream: dynamicresources.go `PostFilter`, `deallocateOrDeletePodClaims`.
+
+use std::collections::BTreeSet;
+
+use super::claims::{PodClaims, claims_of};
+use super::outcome::{Outcome, look_at};
+use super::{DynamicResources, EXTENDED_CLAIM_NAME, NAME};
+use crate::api_call::{ApiCall, ClaimWrite, ClaimWrites};
+use crate::class::PodClass;
+use crate::dra::ClaimName;
+use crate::framework::plugin::PreFilter;
+use crate::framework::points::{Failed, Handle, PodRef, PostFilter, PostFilterPlugin, PostFilterVerdict};
+use crate::framework::profile::Profile;
+use crate::framework::status::{Code, Reason};
+use crate::world::World;
+
+/// The claims of a pod whose allocation could be taken back, in the order of the pod's claims: allocated,
+/// used by nobody else, and in the way on some node that the filters before this plugin let pass.
+#[must_use]
+pub fn deallocation_candidates(world: &World, profile: &Profile, class: &PodClass) -> Vec<ClaimName> {
+    if !super::may_have_claims(world, class) {
+        return Vec::new();
+    }
+    let Ok(claims) = claims_of(world, class) else { return Vec::new() };
+    let in_the_way = unavailable(world, profile, class, &claims);
+    let uid = class.input.identity.as_ref().map(|identity| &identity.uid);
+    let extended = claims.extended().map(|_| claims.all.len() - 1);
+    let can_go = |at: &usize| match claims.all[*at].reserved_for.as_slice() {
+        [] => true,
+        [only] => uid == Some(only),
+        _ => false,
+    };
+    let usable = in_the_way.into_iter().filter(|at| extended != Some(*at)).filter(can_go);
+    usable.map(|at| (claims.all[at].namespace.clone(), claims.all[at].name.clone())).collect()
+}
+
+/// The claims that are in the way on some node, by their place.
+fn unavailable(world: &World, profile: &Profile, class: &PodClass, claims: &PodClaims) -> BTreeSet<usize> {
+    let before: Vec<_> =
+        profile.filters().iter().copied().take_while(|&plugin| profile.name(plugin) != NAME).collect();
+    let runs = |plugin| profile.filter(plugin).pre_filter(world, class) != PreFilter::Skip;
+    let before: Vec<_> = before.into_iter().filter(|&plugin| runs(plugin)).collect();
+    let mut found = BTreeSet::new();
+    let mut reasons = Vec::new();
+    for row in 0..world.nodes().node_count() {
+        reasons.clear();
+        let mut verdicts =
+            before.iter().map(|&it| profile.filter(it).verdict(world, class, row, &mut reasons));
+        if verdicts.all(|code| code == Code::Success)
+            && let Outcome::Rejected { unavailable, .. } = look_at(world, class, claims, row)
+        {
+            found.extend(unavailable);
+        }
+    }
+    found
+}
+
+impl PostFilterPlugin for DynamicResources {
+    fn post_filter(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, failed: &Failed<'_>) -> PostFilter {
+        let world = handle.world;
+        if failed.diagnosis.pre_filter.is_some() || !super::may_have_claims(world, pod.class) {
+            return PostFilter::unschedulable(None);
+        }
+        let done = |message: &'static str, write: ClaimWrite| PostFilter {
+            verdict: PostFilterVerdict::Unschedulable,
+            calls: vec![ApiCall::WriteClaims(Box::new(ClaimWrites { pod: pod.uid, write }))],
+            ..PostFilter::unschedulable(Some(Reason::Text(message)))
+        };
+        // Upstream: any of them, as a map of Go orders them.
+        let first = deallocation_candidates(world, failed.profile, pod.class).into_iter().next();
+        if let Some(claim) = first {
+            return done("deallocation of ResourceClaim completed", ClaimWrite::Deallocate(claim));
+        }
+        let claims = claims_of(world, pod.class).unwrap_or_default();
+        match claims.extended().filter(|claim| claim.name != EXTENDED_CLAIM_NAME) {
+            Some(claim) => {
+                let claim = (claim.namespace.clone(), claim.name.clone());
+                done("deletion of ResourceClaim completed", ClaimWrite::Delete(claim))
+            }
+            None => PostFilter::unschedulable(None),
+        }
+    }
+}
