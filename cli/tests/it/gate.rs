@@ -207,7 +207,8 @@ fn ab_takes_revisions_as_variants() {
     let json: serde_json::Value = serde_json::from_str(&answer.stdout).expect("JSON");
     let row = &json["rows"][0];
     assert_eq!((row["base_samples"].as_u64(), row["head_samples"].as_u64()), (Some(6), Some(6)));
-    assert!(3 <= row["more_needed"].as_u64().expect("how many more"), "{row}");
+    // No count is said where the estimate stands at the fence: no number of rounds would decide.
+    assert!(row["more_needed"].as_u64().is_none_or(|more| 3 <= more), "{row}");
     assert!(json["base"].as_str().expect("text").starts_with("HEAD~1 ("), "{json}");
     assert!(json["head"].as_str().expect("text").ends_with("): --class-cache off"), "{json}");
     assert!(json["notes"].to_string().contains("a process a run"), "{json}");

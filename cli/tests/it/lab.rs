@@ -137,7 +137,8 @@ fn ab_interleaves_variants_and_refuses_to_conclude_on_few_rounds() {
     let answer = with(&["--rounds", "3", "--json"]).ends_with(4);
     let row = json(&answer.stdout)["rows"][0].clone();
     assert_eq!((row["base_samples"].as_u64(), row["head_samples"].as_u64()), (Some(6), Some(6)));
-    assert!(3 <= row["more_needed"].as_u64().expect("how many more"), "{row}");
+    // No count is said where the estimate stands at the fence: no number of rounds would decide.
+    assert!(row["more_needed"].as_u64().is_none_or(|more| 3 <= more), "{row}");
     assert!(row["test"].as_str().expect("text").contains("ABBA"));
     // Fences this wide hold any noise: the verdict is then unchanged, on enough rounds.
     with(&["--rounds", "6", "--fence", "100"])
