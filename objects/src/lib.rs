@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
     Node, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -52,6 +53,7 @@ api_json!(
     ReplicaSet,
     StatefulSet,
     PodDisruptionBudget,
+    PodGroup,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,

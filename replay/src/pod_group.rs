@@ -25,9 +25,6 @@ use super::pod_group_document::{
 use super::report::{DifferenceKind, TraceDifference, TraceReport};
 use super::state::{State, pod_key};
 
-/// What PodGroupPostFilter of DynamicResources says when it has nothing to do; it is not built.
-const OF_DYNAMIC_RESOURCES: &str = "deallocation and deletion of ResourceClaims completed";
-
 /// One `schedulePodGroup` step.
 pub(super) struct PodGroupStep<'a> {
     pub(super) at: usize,
@@ -104,7 +101,7 @@ fn compare_members(
     let mut cycle = evaluation.pod_group_cycle(engine, &info, gates, &mut scratch);
     let decision = cycle.run(&mut seen);
     let is_preempting = decision.status.code == PodGroupCode::Unschedulable;
-    let preemption = is_preempting.then(|| cycle.preempt());
+    let preemption = is_preempting.then(|| cycle.post_filter(&decision, true).preemption);
     let evaluation = state.evaluation();
     checks.passes(evaluation.world(), evaluation.profile(), names, &decision, &seen);
     checks.outcome(&decision, names, evaluation.world());
@@ -249,10 +246,7 @@ impl Checks<'_> {
         names: &BTreeMap<PodId, String>,
         ours: Option<&PodGroupPreemption>,
     ) {
-        let mut recorded = self.step.record.preemption.clone();
-        if let Some(recorded) = &mut recorded {
-            recorded.reasons.retain(|reason| reason != OF_DYNAMIC_RESOURCES);
-        }
+        let recorded = &self.step.record.preemption;
         let world = state.world();
         let victim =
             |&pod: &PodId| state.bound_name(world.pods().get(pod).uid).unwrap_or("nobody").to_owned();
@@ -283,11 +277,7 @@ impl Checks<'_> {
                 message,
                 observed_generation,
             });
-        let recorded = self.step.record.condition.clone().map(|condition| ConditionRecord {
-            message: condition.message.replace(&format!("{OF_DYNAMIC_RESOURCES}, "), ""),
-            ..condition
-        });
-        self.part("condition", recorded.as_ref(), ours.as_ref());
+        self.part("condition", self.step.record.condition.as_ref(), ours.as_ref());
     }
 }
 

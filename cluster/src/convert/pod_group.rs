@@ -27,6 +27,7 @@ pub fn pod_group_input(object: &GenericObject) -> PodGroupInput {
         priority: small(spec.get("priority")).unwrap_or(0),
         policy: policy(spec),
         topology_key: topology.map(str::to_owned),
+        has_scheduling_constraints: is_set(spec.get("schedulingConstraints")),
         disruption_mode: match is_set(spec.pointer("/disruptionMode/all")) {
             true => DisruptionMode::All,
             false => DisruptionMode::Single,
@@ -109,6 +110,7 @@ mod tests {
             priority: 7,
             policy: PodGroupPolicy::Gang { min_count: 3 },
             topology_key: Some("zone".to_owned()),
+            has_scheduling_constraints: true,
             disruption_mode: DisruptionMode::All,
             preemption: Some(PreemptionPolicy::Never),
             initially_scheduled: Some(PodGroupCondition {

@@ -21,6 +21,8 @@ pub struct PodGroupInput {
     pub policy: PodGroupPolicy,
     /// `spec.schedulingConstraints.topology[0].key`; the API allows one.
     pub topology_key: Option<String>,
+    /// `spec.schedulingConstraints` is set, if only to nothing.
+    pub has_scheduling_constraints: bool,
     /// `spec.disruptionMode`.
     pub disruption_mode: DisruptionMode,
     /// `spec.preemptionPolicy`, read only with the gate PodGroupPreemptionPolicy.

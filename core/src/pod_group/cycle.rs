@@ -16,6 +16,7 @@ use crate::cycle::probe::NoProbe;
 use crate::framework::points::placement::Placement;
 use crate::framework::profile::Profile;
 use crate::input::PodInput;
+use crate::plugins::dynamic_resources::decide_devices;
 use crate::plugins::gang_scheduling;
 use crate::plugins::volume_binding::decide_volumes;
 use crate::snapshot::mask::NodeMask;
@@ -247,8 +248,7 @@ impl PodGroupCycle<'_> {
 
     /// How many members the group needs; nobody asks in a profile without GangScheduling.
     fn min_count(&self) -> usize {
-        let asks = self.profile.plugins().iter().any(|plugin| plugin.name() == gang_scheduling::NAME);
-        if asks { self.info.object.policy.min_count() } else { 0 }
+        if self.profile_has(gang_scheduling::NAME) { self.info.object.policy.min_count() } else { 0 }
     }
 
     fn schedule_member(&mut self, pending: Pending, placement: Option<&NodeMask>) -> Decision {
@@ -279,6 +279,9 @@ impl PodGroupCycle<'_> {
                 world.reserve_volumes(member.uid, choice.row, decision);
             }
         }
+        if let Some(reservation) = decide_devices(world, world.class(member.class), choice.row) {
+            world.reserve_devices(member.uid, reservation);
+        }
         let node = world.nodes().columns().id[choice.row];
         world.place(member.pod, node);
     }
@@ -294,6 +297,7 @@ impl PodGroupCycle<'_> {
             }
             world.displace(member.pod);
             world.unreserve_volumes(member.uid);
+            world.unreserve_devices(member.uid);
             nominate_stub(world, member);
         }
     }

@@ -16,6 +16,7 @@
 mod condition;
 mod cycle;
 mod placements;
+mod post_filter;
 mod preemption;
 mod status;
 
@@ -29,7 +30,8 @@ use crate::input::pod_group::PodGroupInput;
 
 pub use condition::{POD_GROUP_INITIALLY_SCHEDULED, changed_condition, validate};
 pub use cycle::{CycleObserver, NoObserver, PodGroupCycle};
-pub use preemption::{PodGroupPreemption, pod_priority};
+pub use post_filter::PodGroupPostFilter;
+pub use preemption::PodGroupPreemption;
 pub use status::{POD_GROUP_UNSCHEDULABLE, PlacementProgress, PodGroupCode, PodGroupStatus};
 
 /// What the gates of pod groups say.

@@ -22,9 +22,11 @@ use crate::cycle::plan::Plan;
 use crate::cycle::verdict::{Question, Reserved};
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
-use crate::ids::{ClassId, NodeId, PodGroupId, PodId, PodUid};
+use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::PreemptionPolicy;
-use crate::input::pod_group::DisruptionMode;
+use crate::preemption::{
+    DomainVictim, filter_victims_with_pdb_violation, lower_priority_victims, pod_priority,
+};
 use crate::world::World;
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
@@ -46,22 +48,6 @@ pub struct PodGroupPreemption {
     pub pod_group_disruptions: usize,
 }
 
-/// What goes or stays as one.
-#[derive(Clone, Debug)]
-struct DomainVictim {
-    pods: Vec<(PodId, NodeId)>,
-    priority: i32,
-    is_group: bool,
-    started_s: i64,
-}
-
-impl DomainVictim {
-    /// The greater, the more important.
-    fn importance(&self) -> (i32, bool, usize, Reverse<i64>) {
-        (self.priority, self.is_group, self.pods.len(), Reverse(self.started_s))
-    }
-}
-
 /// A member and the node it was given.
 #[derive(Clone, Debug)]
 struct Assignment {
@@ -71,17 +57,6 @@ struct Assignment {
     row: usize,
     filters: Vec<PluginIndex>,
     nominated: Option<NodeId>,
-}
-
-/// The priority by which a pod is a victim: its group's, if it has one.
-///
-/// Upstream: util.go `GetPodPriority`.
-#[must_use]
-pub fn pod_priority(world: &World, pod: PodId) -> i32 {
-    match world.pod_groups().object_of_pod(pod) {
-        Some(group) => group.priority,
-        None => world.class(world.pods().get(pod).class).priority,
-    }
 }
 
 impl PodGroupCycle<'_> {
@@ -163,33 +138,10 @@ impl PodGroupCycle<'_> {
         nodes.into_iter().any(|node| world.pods().on_node(node).any(is_leaving))
     }
 
-    /// All that has a lower priority. Upstream: types.go `getCrossNodesVictims`.
+    /// All that has a lower priority.
     fn potential_victims(&self) -> Vec<DomainVictim> {
-        let world = &*self.world;
-        let mut seen: FxHashSet<PodGroupId> = FxHashSet::default();
-        let mut victims = Vec::new();
-        for &node in &world.nodes().columns().id {
-            for pod in world.pods().on_node(node) {
-                if pod_priority(world, pod) >= self.info.object.priority {
-                    continue;
-                }
-                let groups = world.pod_groups();
-                let group = groups.of_pod(pod);
-                let as_one = group.filter(|&group| {
-                    groups.get(group).object().is_some_and(|it| it.disruption_mode == DisruptionMode::All)
-                });
-                match as_one {
-                    None => victims.push(victim(world, vec![pod], group.is_some())),
-                    Some(group) if seen.insert(group) => {
-                        let members = groups.get(group).members().iter().copied();
-                        let placed = members.filter(|&pod| world.pods().get(pod).node().is_some());
-                        victims.push(victim(world, placed.collect(), true));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        victims
+        let nodes = self.world.nodes().columns().id.iter().copied();
+        lower_priority_victims(self.world, nodes, self.info.object.priority)
     }
 
     fn assignment(&self, member: &MemberResult) -> Option<Assignment> {
@@ -210,7 +162,7 @@ impl PodGroupCycle<'_> {
         victims: Vec<DomainVictim>,
         assignments: &[Assignment],
     ) -> PodGroupPreemption {
-        let (protected, others) = self.filter_victims_with_pdb_violation(victims);
+        let (protected, others) = filter_victims_with_pdb_violation(self.world, victims, &mut Allowances::default());
         let check = Reprieve::new(self, assignments);
         let mut leaving = Vec::new();
         let mut pdb_violations = 0;
@@ -239,48 +191,6 @@ impl PodGroupCycle<'_> {
             pdb_violations,
             pod_group_disruptions: leaving.iter().filter(|victim| victim.is_group).count(),
         }
-    }
-
-    /// Victims that a budget protects, with how many of their pods, and the others, each most important
-    /// first. Upstream: util.go `FilterVictimsWithPDBViolation`.
-    fn filter_victims_with_pdb_violation(
-        &self,
-        victims: Vec<DomainVictim>,
-    ) -> (Vec<(DomainVictim, usize)>, Vec<DomainVictim>) {
-        let world = &*self.world;
-        let budgets = world.budgets();
-        if budgets.is_empty() {
-            return (Vec::new(), victims);
-        }
-        let mut allowances = Allowances::default();
-        allowances.begin(budgets);
-        let (mut protected, mut others) = (Vec::new(), Vec::new());
-        for victim in victims {
-            let mut violations = 0;
-            for &(pod, _) in &victim.pods {
-                let row = world.pods().get(pod);
-                let class = world.class(row.class);
-                violations +=
-                    usize::from(budgets.is_exceeded(row.uid, class, &mut allowances, &world.vocabulary));
-            }
-            match violations {
-                0 => others.push(victim),
-                _ => protected.push((victim, violations)),
-            }
-        }
-        (protected, others)
-    }
-}
-
-fn victim(world: &World, pods: Vec<PodId>, is_group: bool) -> DomainVictim {
-    let first = pods[0];
-    let started_s = pods.iter().map(|&pod| world.pods().get(pod).started_s).min().unwrap_or(i64::MAX);
-    let placed = |pod: PodId| (pod, world.pods().get(pod).node().expect("a victim is on a node"));
-    DomainVictim {
-        priority: pod_priority(world, first),
-        is_group,
-        started_s,
-        pods: pods.into_iter().map(placed).collect(),
     }
 }
 

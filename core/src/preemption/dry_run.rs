@@ -1,12 +1,17 @@
 //! The dry run: on each potential row, who has to go.
 
+use std::cmp::Reverse;
+
 use crate::budgets::Allowances;
 use crate::cycle::verdict::Question;
 use crate::framework::plugin::Reads;
 use crate::framework::profile::PluginIndex;
 use crate::ids::{ClassId, PodId, PodUid};
 use crate::preemption::choice::pick_one_node_for_preemption;
-use crate::preemption::{Candidate, CandidateFailure, Preemption, PreemptionArgs};
+use crate::preemption::{
+    Candidate, CandidateFailure, DomainVictim, Preemption, PreemptionArgs, filter_victims_with_pdb_violation,
+    lower_priority_victims,
+};
 use crate::world::World;
 
 /// A pod that may have to go.
@@ -85,7 +90,11 @@ impl DryRun {
         row: usize,
     ) -> Result<Candidate, CandidateFailure> {
         let mark = world.supposed();
-        let result = self.select_victims_on_node(world, question, row);
+        let result = if world.pod_groups().is_empty() {
+            self.select_victims_on_node(world, question, row)
+        } else {
+            self.select_domain_victims_on_node(world, question, row)
+        };
         world.undo_to(mark);
         debug_assert_eq!(world.supposed(), mark, "the world is as it was");
         result
@@ -109,7 +118,7 @@ impl DryRun {
         if let Some(rejection) = question.first_rejection(world, row) {
             return Err(CandidateFailure::Rejected(rejection));
         }
-        self.victims.sort_by_key(|victim| (std::cmp::Reverse(victim.priority), victim.started_s, victim.uid));
+        self.victims.sort_by_key(|victim| (Reverse(victim.priority), victim.started_s, victim.uid));
         self.filter_victims_with_pdb_violation(world);
         let parted = self.protected.len() + self.others.len();
         debug_assert_eq!(parted, self.victims.len(), "a budget protects a victim or it does not");
@@ -135,6 +144,49 @@ impl DryRun {
         }
         debug_assert!(candidate.violations <= candidate.victims.len(), "a violation is a victim's");
         debug_assert!(candidate.victims.len() <= self.victims.len(), "victims are of lower priority");
+        Ok(candidate)
+    }
+
+    /// The same where there are pod groups: a group whose disruption mode is `all` goes as a whole, and the
+    /// priority of a member is its group's.
+    fn select_domain_victims_on_node(
+        &mut self,
+        world: &mut World,
+        question: Question<'_>,
+        row: usize,
+    ) -> Result<Candidate, CandidateFailure> {
+        let priority = world.class(question.pending.class).priority;
+        let node = world.nodes().columns().id[row];
+        let mut victims = lower_priority_victims(world, [node], priority);
+        if victims.is_empty() {
+            return Err(CandidateFailure::NoVictims);
+        }
+        victims.iter().for_each(|victim| suppose(world, victim, -1));
+        if let Some(rejection) = question.first_rejection(world, row) {
+            return Err(CandidateFailure::Rejected(rejection));
+        }
+        let first = |victim: &DomainVictim| world.pods().get(victim.pods[0].0).uid;
+        victims.sort_by_key(|victim| (Reverse(victim.importance()), first(victim)));
+        let ranked: Vec<PodId> = victims.iter().flat_map(|it| it.pods.iter().map(|&(pod, _)| pod)).collect();
+        let (protected, others) = filter_victims_with_pdb_violation(world, victims, &mut self.allowances);
+        let is_mixed = !protected.is_empty() && !others.is_empty();
+        let mut candidate = Candidate { row, victims: Vec::new(), violations: 0 };
+        let others = others.into_iter().map(|victim| (victim, 0));
+        for (victim, violations) in protected.into_iter().chain(others) {
+            let before = world.supposed();
+            suppose(world, &victim, 1);
+            if !question.passes(world, row, &[&self.filters]) {
+                world.undo_to(before);
+                candidate.violations += violations;
+                candidate.victims.extend(victim.pods.iter().map(|&(pod, _)| pod));
+            }
+        }
+        if is_mixed {
+            candidate.victims.sort_by_key(|pod| ranked.iter().position(|victim| victim == pod));
+        }
+        if candidate.victims.is_empty() {
+            return Err(CandidateFailure::NoneHasToGo);
+        }
         Ok(candidate)
     }
 
@@ -185,5 +237,15 @@ impl DryRun {
             world.undo_to(before);
         }
         fits
+    }
+}
+
+/// All pods of a victim go, or come back, also those on other nodes.
+fn suppose(world: &mut World, victim: &DomainVictim, sign: i32) {
+    for &(pod, node) in &victim.pods {
+        let class = world.pods().get(pod).class;
+        if let Some(row) = world.nodes().row_of(node) {
+            world.suppose(row, class, sign);
+        }
     }
 }

@@ -11,6 +11,7 @@
 mod choice;
 mod dry_run;
 mod message;
+mod victims;
 
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub use crate::framework::args::PreemptionArgs;
 pub(crate) use choice::pick_one_node_for_preemption as best_candidates;
 pub use dry_run::DryRun;
 pub(crate) use message::nobody_to_evict;
+pub use victims::pod_priority;
+pub(crate) use victims::{DomainVictim, filter_victims_with_pdb_violation, lower_priority_victims};
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const VICTIMS_LEAVING: &str = "not eligible due to a terminating pod on the nominated node.";
@@ -126,10 +129,9 @@ pub(crate) fn why_ineligible(
 fn leaving_below(world: &World, pending: Pending) -> impl Iterator<Item = &PodRow> {
     let priority = world.class(pending.class).priority;
     let there = pending.nominated.into_iter().flat_map(|node| world.pods().on_node(node));
-    there.map(|pod| world.pods().get(pod)).filter(move |pod| {
-        let other = world.class(pod.class);
-        other.is_terminating && other.priority < priority
-    })
+    let is_lower = move |&pod: &PodId| pod_priority(world, pod) < priority;
+    let is_leaving = |row: &&PodRow| world.class(row.class).is_terminating;
+    there.filter(is_lower).map(|pod| world.pods().get(pod)).filter(is_leaving)
 }
 
 /// The rows whose first rejection says that evictions might help.

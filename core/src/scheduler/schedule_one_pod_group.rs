@@ -18,7 +18,7 @@ use crate::mutants::Mutant;
 use crate::plugins::gang_scheduling;
 use crate::pod_group::{
     MemberResult, NoObserver, PodGroupCode, PodGroupCycle, PodGroupDecision, PodGroupInfo,
-    PodGroupPreemption, PodGroupStatus, changed_condition, validate,
+    PodGroupPostFilter, PodGroupPreemption, PodGroupStatus, changed_condition, validate,
 };
 use crate::queue::pod_group_queue::QueuedMember;
 use crate::queue::scheduling_queue::{Entity, GroupAttempt};
@@ -111,16 +111,12 @@ impl Scheduler {
         if decision.status.code != PodGroupCode::Unschedulable {
             return (decision, None);
         }
-        let preemption = match parts.preemption {
-            None => PodGroupPreemption {
-                status: PodGroupStatus { code: PodGroupCode::Unschedulable, ..PodGroupStatus::default() },
-                ..PodGroupPreemption::default()
-            },
-            Some(_) => {
-                counters.preemption_attempts += 1;
-                cycle.preempt()
-            }
-        };
+        let preempts = parts.preemption.is_some();
+        counters.preemption_attempts += u64::from(preempts);
+        let PodGroupPostFilter { preemption, claims } = cycle.post_filter(&decision, preempts);
+        for writes in claims {
+            self.add_api_call(ApiCall::WriteClaims(Box::new(writes)));
+        }
         (decision, Some(preemption))
     }
 

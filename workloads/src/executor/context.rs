@@ -46,6 +46,8 @@ pub struct OpContext<'a> {
     pub(crate) node_names: u64,
     /// What every node declares.
     pub(crate) declared_features: Vec<String>,
+    /// The feature gate `GenericWorkload`: the API server serves pod groups.
+    pub(crate) serves_pod_groups: bool,
     /// A pod may be in backoff for so long.
     pub(super) backoff_max: Duration,
     pub(super) collecting: Option<Collecting>,

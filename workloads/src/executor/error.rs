@@ -78,6 +78,12 @@ pub enum OpError {
         /// What is wrong with the object.
         message: String,
     },
+    /// The API server serves no pod groups.
+    #[error(
+        "pod groups need the feature gate GenericWorkload; set `GenericWorkload: true` in `featureGates` of the \
+         test case, or pass --feature-gates GenericWorkload=true"
+    )]
+    NoPodGroups,
     /// A barrier names a namespace that no op made.
     #[error("namespace {name:?} is unknown here; name one that an earlier op creates")]
     UnknownNamespace {

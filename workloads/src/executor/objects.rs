@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use schedlab_cluster::api::{GenericObject, Object, resource_for};
 use schedlab_cluster::convert::lift_execution_affinity;
 use schedlab_cluster::validate::unknown_field;
@@ -20,6 +21,18 @@ pub(crate) fn pod(value: Value, path: &Path) -> Result<Pod, OpError> {
 /// A node from a template.
 pub(crate) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
     typed(value, "Node", path)
+}
+
+/// A pod group from a template. Whatever version the template names, it is created as v1beta1, and read as
+/// strictly as a pod.
+///
+/// Upstream: executor.go `createPodGroupWithRetry`.
+pub(crate) fn pod_group(value: Value, path: &Path) -> Result<GenericObject, OpError> {
+    let read: PodGroup = typed(value, "PodGroup", path)?;
+    let mut known = read.to_json().map_err(|error| wrong(path, error.to_string()))?;
+    known["apiVersion"] = json!("scheduling.k8s.io/v1beta1");
+    known["kind"] = json!("PodGroup");
+    other(known, path)
 }
 
 /// An object of any other kind from a template.

@@ -90,6 +90,7 @@ impl<'a> Executor<'a> {
             node_count: 0,
             node_names: 0,
             declared_features: Vec::new(),
+            serves_pod_groups: setup.gates.generic_workload,
             backoff_max,
             collecting: None,
             collected: Vec::new(),

@@ -1,11 +1,17 @@
-//! createPodGroups: adds pod groups and waits until the scheduler has seen them.
+//! createPodGroups: adds pod groups.
+//!
+//! Upstream waits until its informers have them; here objects reach the scheduler in the order in which they
+//! were created, so that a group is there before its pods.
 //!
 //! Upstream: operations.go `createPodGroups`; executor.go `runCreatePodGroupsOp`.
 
 use std::sync::Arc;
 
+use schedlab_cluster::api::{Api, Object};
+
 use super::count::Count;
-use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, WrittenOp, one};
+use super::descriptor::{OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one};
+use crate::executor::{Ending, OpContext, OpError, objects};
 use crate::params::TemplateParams;
 use crate::resolve::{Limit, OpResolver, ResolveError, ResolveProblem};
 use crate::schema::SchemaError;
@@ -36,9 +42,7 @@ pub struct CreatePodGroupsOp {
 pub struct CreatePodGroups {
     /// Where; created first if it is new.
     pub namespace: String,
-    /// Template of the groups.
-    ///
-    /// Differs: upstream gives it no `.Count`; a template that uses it fails there and not here.
+    /// Template of the groups. It is given no `.Count`.
     pub template: BoundTemplate,
     /// How many, at least 1.
     pub count: u32,
@@ -80,6 +84,25 @@ impl ResolvedOp for CreatePodGroups {
     }
 
     fn support(&self) -> OpSupport<'_> {
-        OpSupport::NotYet(OpSupport::NO_POD_GROUPS)
+        OpSupport::Runs(self)
+    }
+}
+
+impl RunOp for CreatePodGroups {
+    fn run(&self, context: &mut OpContext<'_>) -> Result<Ending, OpError> {
+        if !context.serves_pod_groups {
+            return Err(OpError::NoPodGroups);
+        }
+        context.ensure_namespace(&self.namespace)?;
+        for index in 0..self.count {
+            if context.is_interrupted() {
+                return Ok(Ending::Interrupted);
+            }
+            let path = self.template.template().path();
+            let group = objects::pod_group(self.template.render_json_by_index(index)?, path)?;
+            let group = Object::Other(Box::new(group));
+            context.cluster.create(objects::placed(group, Some(&self.namespace), path)?)?;
+        }
+        Ok(Ending::Completed)
     }
 }

@@ -133,8 +133,6 @@ impl fmt::Debug for OpSupport<'_> {
 impl OpSupport<'_> {
     /// It would need device claims.
     pub(crate) const NO_DRA: &'static str = "dynamic resource allocation is not simulated here";
-    /// It would need pod groups.
-    pub(crate) const NO_POD_GROUPS: &'static str = "pod groups are not simulated here";
 }
 
 /// An op that can be run.

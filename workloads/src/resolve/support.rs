@@ -34,11 +34,6 @@ pub fn runnable(workload: &ResolvedWorkload) -> Result<(), Unsupported> {
 /// without regard to them.
 fn unsupported_template(template: &ObjectTemplate) -> Option<&'static str> {
     let starts = |start: &str| template.text().lines().any(|line| line.trim_start().starts_with(start));
-    if starts("apiVersion: resource.k8s.io/") || starts("resourceClaims:") {
-        Some(OpSupport::NO_DRA)
-    } else if starts("kind: PodGroup") || starts("schedulingGroup:") || starts("workloadRef:") {
-        Some(OpSupport::NO_POD_GROUPS)
-    } else {
-        None
-    }
+    let needs_devices = starts("apiVersion: resource.k8s.io/") || starts("resourceClaims:");
+    needs_devices.then_some(OpSupport::NO_DRA)
 }

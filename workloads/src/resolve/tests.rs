@@ -301,13 +301,8 @@ fn unsupported_op_is_named_with_the_reason() {
         ),
         (
             "pod groups",
-            "{opcode: createPodGroups, count: 1, namespace: n, templatePath: ../t/pod.yaml}",
-            Err("op 0 (createPodGroups): pod groups are not simulated here"),
-        ),
-        (
-            "a pod group by another way",
-            "{opcode: createAny, templatePath: ../t/group.yaml, namespace: n}",
-            Err("op 0 (createAny): pod groups are not simulated here"),
+            "{opcode: createPodGroups, count: 1, namespace: n, templatePath: ../t/group.yaml}",
+            Ok(()),
         ),
         ("a profile", "{opcode: startCollectingProfile, type: CPU, filePath: cpu.prof}", Ok(())),
     ];

@@ -180,6 +180,12 @@ impl BoundTemplate {
         self.template.render(&self.env.clone().with_index(index).with_count(count))
     }
 
+    /// Object `index` as JSON, where nobody tells the template how many there are.
+    pub fn render_json_by_index(&self, index: u32) -> Result<Json, TemplateError> {
+        let text = self.template.render(&self.env.clone().with_index(index))?;
+        self.template.read_json(&text)
+    }
+
     /// Object `index` of `count` as JSON.
     pub fn render_json(&self, index: u32, count: u32) -> Result<Json, TemplateError> {
         self.template.read_json(&self.render(index, count)?)

@@ -3,6 +3,7 @@
 mod controllers;
 mod metrics;
 mod ops;
+mod pod_groups;
 mod suites;
 mod support;
 mod upstream_files;

@@ -116,6 +116,22 @@ const TEMPLATES: &[(&str, &str)] = &[
         "t/patient-pod.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\nspec:\n  tolerations: [{key: down, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]\n  containers: [{name: a, image: i}]\n",
     ),
+    (
+        "t/gang.yaml",
+        "apiVersion: scheduling.k8s.io/v1alpha3\nkind: PodGroup\nmetadata: {name: 'gang-{{.Index}}'}\nspec:\n  {{if .priority}}priority: {{.priority}}{{end}}\n  schedulingPolicy: {gang: {minCount: {{.minCount}}}}\n",
+    ),
+    (
+        "t/group-with-count.yaml",
+        "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: 'gang-of-{{.Count}}'}\nspec: {schedulingPolicy: {basic: {}}}\n",
+    ),
+    (
+        "t/group-misspelt.yaml",
+        "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: a}\nspec: {schedulingPolicy: {gang: {mincount: 2}}}\n",
+    ),
+    (
+        "t/member.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: 'member-{{.Index}}'}\nspec:\n  {{if .priority}}priority: {{.priority}}{{end}}\n  schedulerName: {{if .scheduler}}{{.scheduler}}{{else}}default-scheduler{{end}}\n  schedulingGroup: {podGroupName: 'gang-{{DivideInt .Index .size}}'}\n  containers: [{name: a, image: i, resources: {requests: {cpu: '{{if .cpu}}{{.cpu}}{{else}}1{{end}}'}}}]\n",
+    ),
     ("t/kindless.yaml", "metadata: {name: a}\n"),
     (
         "t/pv.yaml",

@@ -39,7 +39,7 @@ use crate::world::World;
 use outcome::{Memo, Outcome};
 
 pub use extended::EXTENDED_CLAIM_NAME;
-pub use post_filter::deallocation_candidates;
+pub use post_filter::{deallocation_candidates, void_claim};
 pub use reserve::decide_devices;
 
 /// Upstream's name.

@@ -36,6 +36,20 @@ pub fn deallocation_candidates(world: &World, profile: &Profile, class: &PodClas
     usable.map(|at| (claims.all[at].namespace.clone(), claims.all[at].name.clone())).collect()
 }
 
+/// What is done to the claims of a pod that fits nowhere: one of its own gives back its devices, or the one
+/// that the scheduler made for its extended resources is void.
+///
+/// Upstream: `deallocateOrDeletePodClaims`, which takes any claim, as a map of Go orders them.
+#[must_use]
+pub fn void_claim(world: &World, profile: &Profile, class: &PodClass) -> Option<ClaimWrite> {
+    if let Some(claim) = deallocation_candidates(world, profile, class).into_iter().next() {
+        return Some(ClaimWrite::Deallocate(claim));
+    }
+    let claims = claims_of(world, class).unwrap_or_default();
+    let claim = claims.extended().filter(|claim| claim.name != EXTENDED_CLAIM_NAME)?;
+    Some(ClaimWrite::Delete((claim.namespace.clone(), claim.name.clone())))
+}
+
 /// The claims that are in the way on some node, by their place.
 fn unavailable(world: &World, profile: &Profile, class: &PodClass, claims: &PodClaims) -> BTreeSet<usize> {
     let before: Vec<_> =
@@ -68,17 +82,9 @@ impl PostFilterPlugin for DynamicResources {
             calls: vec![ApiCall::WriteClaims(Box::new(ClaimWrites { pod: pod.uid, write }))],
             ..PostFilter::unschedulable(Some(Reason::Text(message)))
         };
-        // Upstream: any of them, as a map of Go orders them.
-        let first = deallocation_candidates(world, failed.profile, pod.class).into_iter().next();
-        if let Some(claim) = first {
-            return done("deallocation of ResourceClaim completed", ClaimWrite::Deallocate(claim));
-        }
-        let claims = claims_of(world, pod.class).unwrap_or_default();
-        match claims.extended().filter(|claim| claim.name != EXTENDED_CLAIM_NAME) {
-            Some(claim) => {
-                let claim = (claim.namespace.clone(), claim.name.clone());
-                done("deletion of ResourceClaim completed", ClaimWrite::Delete(claim))
-            }
+        match void_claim(world, failed.profile, pod.class) {
+            Some(write @ ClaimWrite::Delete(_)) => done("deletion of ResourceClaim completed", write),
+            Some(write) => done("deallocation of ResourceClaim completed", write),
             None => PostFilter::unschedulable(None),
         }
     }
