@@ -162,7 +162,8 @@ impl PodGroupCycle<'_> {
         victims: Vec<DomainVictim>,
         assignments: &[Assignment],
     ) -> PodGroupPreemption {
-        let (protected, others) = filter_victims_with_pdb_violation(self.world, victims, &mut Allowances::default());
+        let (protected, others) =
+            filter_victims_with_pdb_violation(self.world, victims, &mut Allowances::default());
         let check = Reprieve::new(self, assignments);
         let mut leaving = Vec::new();
         let mut pdb_violations = 0;

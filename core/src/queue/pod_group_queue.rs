@@ -14,7 +14,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{PodGroupId, PodId, PodUid};
 
@@ -88,10 +88,9 @@ impl QueuedPodGroup {
     pub fn end(&mut self) -> bool {
         self.is_in_flight = false;
         self.leader = None;
-        let tried = std::mem::take(&mut self.members);
+        let tried: FxHashSet<PodUid> = self.members.drain(..).map(|member| member.uid).collect();
         let mut pending = std::mem::take(&mut self.pending);
-        let is_back = |member: &QueuedMember| tried.iter().any(|known| known.uid == member.uid);
-        let has_failed = pending.iter().any(is_back);
+        let has_failed = pending.iter().any(|member| tried.contains(&member.uid));
         pending.sort_by_key(QueuedMember::rank);
         self.members = pending;
         has_failed

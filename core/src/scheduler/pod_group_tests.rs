@@ -2,7 +2,7 @@
 //! test/integration/scheduler/podgroup.
 
 use super::*;
-use crate::input::pod_group::{PodGroupInput, PodGroupPolicy};
+use crate::input::pod_group::{DisruptionMode, PodGroupInput, PodGroupPolicy};
 use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 const NAMESPACE: &str = "default";
@@ -204,4 +204,44 @@ fn pods_that_name_groups_are_scheduled_one_by_one_without_the_gate() {
     gang(&mut lab, "gang", 5);
     members(&mut lab, 1..=1, "1", "gang");
     assert_eq!(lab.run(), ["1 -> n1"]);
+}
+
+/// A gang of two, a pod of each on `n1` and `n2`, and a pod that wants `n1` or `n2`: who goes for it.
+fn victims_of_a_pod(disruption_mode: DisruptionMode, group_priority: i32) -> Vec<u64> {
+    let mut lab = lab(&[("n1", "2"), ("n2", "2")]);
+    let policy = PodGroupPolicy::Gang { min_count: 2 };
+    let group = PodGroupInput { disruption_mode, ..(*group_of("gang", policy, group_priority)).clone() };
+    lab.event(ObjectEvent::Added(ObjectInput::PodGroup(&Arc::new(group))));
+    for uid in 1..=2 {
+        member(&mut lab, uid, pod().cpu("2").priority(group_priority), "gang");
+    }
+    assert_eq!(bound(&mut lab).len(), 2);
+    lab.scheduler.note_preemptions(true);
+    lab.pod(9, pod().cpu("2").priority(5));
+    lab.run();
+    let mut victims: Vec<u64> =
+        lab.scheduler.take_preemptions().into_iter().map(|(victim, _)| victim.0).collect();
+    victims.sort_unstable();
+    victims
+}
+
+#[test]
+fn pod_that_preempts_takes_a_group_of_disruption_mode_all_as_a_whole() {
+    assert_eq!(victims_of_a_pod(DisruptionMode::Single, 1).len(), 1);
+    assert_eq!(victims_of_a_pod(DisruptionMode::All, 1), [1, 2]);
+    assert_eq!(victims_of_a_pod(DisruptionMode::All, 7), [0; 0], "the group is more important");
+}
+
+#[test]
+fn group_whose_first_check_fails_ends_in_an_error_of_dynamic_resources() {
+    let mut lab = lab(&[("n1", "4")]);
+    gang(&mut lab, "gang", 3);
+    members(&mut lab, 1..=3, "1", "gang");
+    // One goes before the group is tried, as it may while the entry is in the active queue.
+    let terminating = PodInput { is_terminating: true, ..pod().cpu("1") };
+    member(&mut lab, 3, terminating, "gang");
+    let calls = lab.run();
+    assert!(calls.iter().all(|call| !call.contains("->")), "{calls:?}");
+    let said = "false SchedulerError: error in \"DynamicResources\" PodGroupPostFilter plugins: not found";
+    assert!(calls.iter().any(|call| call.contains(said)), "{calls:?}");
 }

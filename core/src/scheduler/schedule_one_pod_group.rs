@@ -125,8 +125,10 @@ impl Scheduler {
         let members = attempted.decision.members();
         let is_placed = attempted.status.is_success();
         let mut has_failed_members = false;
+        // In the same order, though not all of them.
+        let mut tried = tried.iter();
         for (at, &pod) in info.members.iter().enumerate() {
-            let attempts = tried.iter().find(|member| member.pod == pod).map_or(1, |member| member.attempts);
+            let attempts = tried.find(|member| member.pod == pod).map_or(1, |member| member.attempts);
             let outcome = match (members.get(at), is_placed) {
                 (Some(MemberResult { decision: Decision::Chosen(choice), .. }), true) => {
                     self.assume(pod, attempted.profile, *choice)

@@ -27,12 +27,12 @@ pub(crate) fn node(value: Value, path: &Path) -> Result<Node, OpError> {
 /// strictly as a pod.
 ///
 /// Upstream: executor.go `createPodGroupWithRetry`.
-pub(crate) fn pod_group(value: Value, path: &Path) -> Result<GenericObject, OpError> {
+pub(crate) fn pod_group(mut value: Value, path: &Path) -> Result<GenericObject, OpError> {
+    if let Value::Object(fields) = &mut value {
+        fields.insert("apiVersion".to_owned(), json!("scheduling.k8s.io/v1beta1"));
+    }
     let read: PodGroup = typed(value, "PodGroup", path)?;
-    let mut known = read.to_json().map_err(|error| wrong(path, error.to_string()))?;
-    known["apiVersion"] = json!("scheduling.k8s.io/v1beta1");
-    known["kind"] = json!("PodGroup");
-    other(known, path)
+    other(read.to_json().map_err(|error| wrong(path, error.to_string()))?, path)
 }
 
 /// An object of any other kind from a template.

@@ -29,7 +29,7 @@ fn gangs_of_create_pod_groups_are_scheduled() {
     let outcome = outcome(
         "opcode: createNodes, count: 4
          opcode: createPodGroups, count: 3, namespace: g, templatePath: ../t/gang.yaml, templateParams: {minCount: 4}
-         opcode: createPods, count: 3, countMultiplier: 4, namespace: g, podTemplatePath: ../t/member.yaml, templateParams: {size: 4}, collectMetrics: true",
+         opcode: createPods, count: 12, namespace: g, podTemplatePath: ../t/member.yaml, templateParams: {size: 4}, collectMetrics: true",
     );
     assert_eq!((outcome.ending, outcome.collected[0].scheduled), (Ending::Completed, 12));
     assert_eq!(outcome.collected[0].calls["PATCH podgroups/status"], 3, "{:?}", outcome.collected[0].calls);
@@ -90,17 +90,28 @@ fn members_of_another_priority_than_their_group_fail_it() {
 #[test]
 fn invalid_pod_groups_are_refused() {
     let group = |params: &str| {
-        format!("opcode: createPodGroups, count: 1, namespace: g, templatePath: ../t/gang.yaml, templateParams: {params}")
+        format!(
+            "opcode: createPodGroups, count: 1, namespace: g, templatePath: ../t/gang.yaml, templateParams: {params}"
+        )
     };
-    let of = |file: &str| format!("opcode: createPodGroups, count: 1, namespace: g, templatePath: ../t/{file}");
+    let of =
+        |file: &str| format!("opcode: createPodGroups, count: 1, namespace: g, templatePath: ../t/{file}");
     let cases = [
         (GATES, group("{minCount: 0}"), "spec.schedulingPolicy.gang.minCount: Required value"),
         (GATES, group("{minCount: -1}"), "must be greater than or equal to 1"),
         (GATES, group("{}"), "`.minCount` has no value; set it in `templateParams` of the op"),
         (GATES, of("group-with-count.yaml"), "`.Count` has no value"),
-        (GATES, of("group-misspelt.yaml"), "unknown field \"spec.schedulingPolicy.gang.mincount\" in a PodGroup"),
+        (
+            GATES,
+            of("group-misspelt.yaml"),
+            "unknown field \"spec.schedulingPolicy.gang.mincount\" in a PodGroup",
+        ),
         (GATES, of("open.yaml"), "makes a Node, but this op creates a PodGroup"),
-        ("", group("{minCount: 1}"), "op 0 (createPodGroups): pod groups need the feature gate GenericWorkload"),
+        (
+            "",
+            group("{minCount: 1}"),
+            "op 0 (createPodGroups): pod groups need the feature gate GenericWorkload",
+        ),
     ];
     for (gates, op, message) in cases {
         fails(gates, &op, message);
