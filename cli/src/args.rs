@@ -20,6 +20,7 @@ use crate::commands::merge::MergeArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::record::RecordArgs;
 use crate::commands::run_history::label;
+use crate::commands::scheduler::SchedulerArgs;
 use crate::commands::serve::ServeArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Serve a cluster without machines as a Kubernetes API on loopback, for kubectl and any scheduler
     Apiserver(ApiserverArgs),
+    /// Schedule the pods of a cluster behind a kubeconfig with our core, in kube-scheduler's place
+    Scheduler(Box<SchedulerArgs>),
     /// Run the scheduler in virtual time under faults, and check what must always hold
     Simulate(SimulateArgs),
     /// Write the static site of a history

@@ -21,6 +21,14 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM")
 }
 
+/// The machine's name.
+#[cfg(feature = "live")]
+pub(crate) fn name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
 /// The commit this binary was built from.
 pub(crate) fn git_revision() -> Option<String> {
     option_env!("SCHEDLAB_GIT_REVISION").map(str::to_owned)

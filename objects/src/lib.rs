@@ -84,6 +84,28 @@ pub fn object_text(object: &GenericObject) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(object)
 }
 
+/// Reads a pod from the text of its JSON.
+#[inline(never)]
+pub fn pod_from_text(text: &[u8]) -> Result<Pod, Error> {
+    serde_json::from_slice(text)
+}
+
+/// Reads a node from the text of its JSON.
+#[inline(never)]
+pub fn node_from_text(text: &[u8]) -> Result<Node, Error> {
+    serde_json::from_slice(text)
+}
+
+/// Reads any other object from the text of its JSON. In lists objects do not say what they are: `kind` and
+/// `api_version` are the list's.
+#[inline(never)]
+pub fn object_from_text(text: &[u8], api_version: &str, kind: &str) -> Result<GenericObject, Error> {
+    let mut fields: Map<String, Value> = serde_json::from_slice(text)?;
+    fields.insert("apiVersion".to_owned(), Value::from(api_version));
+    fields.insert("kind".to_owned(), Value::from(kind));
+    GenericObject::from_json(Value::Object(fields))
+}
+
 /// An object the cluster stores without knowing what its fields mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,6 +142,15 @@ mod tests {
     #[test]
     fn pod_with_a_field_of_another_shape_is_refused() {
         assert!(Pod::from_json(json!({"spec": {"containers": "none"}})).is_err());
+    }
+
+    #[test]
+    fn object_of_a_list_gets_the_kind_of_the_list() {
+        let read = object_from_text(br#"{"metadata":{"name":"a"},"size":3}"#, "example.com/v1", "Gadget").unwrap();
+        let whole = json!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "size": 3});
+        assert_eq!(read.to_json().unwrap(), whole);
+        assert_eq!(pod_from_text(br#"{"metadata":{"name":"a"}}"#).unwrap().metadata.name.as_deref(), Some("a"));
+        assert!(node_from_text(b"[]").is_err());
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod run_shards;
 mod run_text;
 mod run_virtual;
 mod select;
+pub(crate) mod scheduler;
 pub(crate) mod serve;
 pub(crate) mod simulate;
 pub(crate) mod site;

@@ -285,12 +285,16 @@ pub(super) fn settings(args: &RunArgs) -> RunSettings {
             GapMode::Mended => KnownGaps::Mended,
             GapMode::Upstream => KnownGaps::Upstream,
         },
-        events: match args.api.events {
-            EventMode::Off => EventLevel::Off,
-            EventMode::Problems => EventLevel::Problems,
-            EventMode::All => EventLevel::All,
-        },
+        events: event_level(args.api.events),
         time: TimeMode::Wall,
+    }
+}
+
+pub(super) fn event_level(mode: EventMode) -> EventLevel {
+    match mode {
+        EventMode::Off => EventLevel::Off,
+        EventMode::Problems => EventLevel::Problems,
+        EventMode::All => EventLevel::All,
     }
 }
 

@@ -20,9 +20,10 @@ mod watch;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{NodeStatus, Pod};
-use schedlab_core::api_call::PodGroupStatusPatch;
+use schedlab_core::api_call::{PodGroupStatusPatch, VolumeWrites};
 use schedlab_core::ids::PodUid;
 use schedlab_core::input::{LabelSelectorInput, PodMeta};
+use serde_json::json;
 
 pub use calls::ApiCallCounts;
 pub use error::{ApiError, StatusReason};
@@ -35,7 +36,7 @@ pub use pod::{
     PodTemplateRef, SpecId, StoredPodRow, format_pod_uid, parse_pod_uid,
 };
 pub use pod_event::{PodEventMessage, PodEventPost, PodEventRef};
-pub(crate) use pod_group::set_pod_group_condition;
+pub use pod_group::set_pod_group_condition;
 pub use resource::{ResourceInfo, group_of, resource_for, resource_or_guess};
 pub use watch::{EventKind, NodeEntry, RunningWatch, Watch, WatchEvent, WatchedObject};
 
@@ -132,6 +133,28 @@ pub trait Api: Send + Sync {
     /// The name behind a [`NamespaceId`].
     fn namespace_name(&self, namespace: NamespaceId) -> Arc<str>;
 
+    /// `metadata.uid` of a pod.
+    fn pod_uid(&self, pod: PodUid) -> String {
+        format_pod_uid(pod)
+    }
+
+    /// Waits until the claims of these writes are bound. The embedded cluster binds them in the same step.
+    fn wait_for_volumes(&self, _: &VolumeWrites) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// An event about a pod happened again, `count` times by now: it is a series.
+    fn repeat_pod_event(&self, pod: PodUid, number: u64, count: u64) -> Result<(), ApiError> {
+        // A pod that is gone has no second event.
+        let Some(row) = self.pod_row(pod) else { return Ok(()) };
+        let (namespace, pod_name) = (self.namespace_name(row.namespace), self.pod_name(row.name));
+        let name = PodEventRef::name(&pod_name, number);
+        let key = ObjectKey::namespaced("events.k8s.io/v1", "Event", &namespace, &name);
+        let Object::Other(mut event) = self.get(&key)? else { return Ok(()) };
+        event.body.insert("series".to_owned(), json!({ "count": count }));
+        self.update(Object::Other(event)).map(drop)
+    }
+
     /// The text of a pod's name.
     fn pod_name(&self, name: PodName) -> String;
 
@@ -192,7 +215,7 @@ pub trait Api: Send + Sync {
         let spec = self.pod_spec(row.spec);
         PodMeta {
             name: self.pod_name(row.name),
-            uid: format_pod_uid(row.uid),
+            uid: self.pod_uid(row.uid),
             pod_group: spec.pod_group.as_deref().map(str::to_owned),
             node_name: row.node.map(|node| self.node_name(node).to_string()),
             nominated_node_name: row.nominated.map(|node| self.node_name(node).to_string()),

@@ -10,7 +10,7 @@ use super::GenericObject;
 /// time of a transition stays where the status does.
 ///
 /// Upstream: apimachinery/pkg/api/meta/conditions.go `SetStatusCondition`.
-pub(crate) fn set_pod_group_condition(
+pub fn set_pod_group_condition(
     group: &mut GenericObject,
     condition: &PodGroupCondition,
     now: Option<&str>,

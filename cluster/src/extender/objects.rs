@@ -10,7 +10,6 @@ use schedlab_core::ids::PodUid;
 
 use crate::api::{
     Api, ApiError, EventKind, ListQuery, Object, StatusReason, Watch, WatchEvent, WatchedObject,
-    format_pod_uid,
 };
 
 /// What extenders are told about.
@@ -45,7 +44,7 @@ impl Objects {
         let mut pod = (*self.api.pod_spec(row.spec).object).clone();
         pod.metadata.name = Some(self.api.pod_name(row.name));
         pod.metadata.namespace = Some(self.api.namespace_name(row.namespace).to_string());
-        pod.metadata.uid = Some(format_pod_uid(uid));
+        pod.metadata.uid = Some(self.api.pod_uid(uid));
         pod.metadata.resource_version = Some(row.resource_version.to_string());
         Some(pod)
     }

@@ -246,6 +246,11 @@ impl<B: BindRecorder> Binder<B> {
     }
 
     fn finish(&self, batch: &Batch, answers: Vec<Answer>) {
+        self.finish_count(batch.len() as u64, answers);
+    }
+
+    /// So many calls are over.
+    pub(super) fn finish_count(&self, count: u64, answers: Vec<Answer>) {
         let failed = answers.iter().filter(|answer| answer.result.is_err()).count() as u64;
         let has_answers = !answers.is_empty();
         if has_answers {
@@ -253,7 +258,7 @@ impl<B: BindRecorder> Binder<B> {
             let _ = self.answers.send(answers);
         }
         self.shared.failed_calls.fetch_add(failed, Ordering::Relaxed);
-        self.shared.calls_in_flight.fetch_sub(batch.len() as u64, Ordering::AcqRel);
+        self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
         if has_answers {
             // The writes may have woken the scheduler before the answers were there.
             self.api.nudge();
@@ -377,13 +382,16 @@ impl<B: BindRecorder> Binder<B> {
 
 fn scheduled_events(binds: &[BindCall], results: &[Result<(), ApiError>]) -> Vec<PodEventPost> {
     let bound = binds.iter().zip(results).filter(|(_, result)| result.is_ok());
-    let post = |(call, _): (&BindCall, _)| PodEventPost {
-        pod: call.binding.pod,
+    bound.map(|(call, _)| scheduled_event(call.binding)).collect()
+}
+
+pub(super) fn scheduled_event(binding: Binding) -> PodEventPost {
+    PodEventPost {
+        pod: binding.pod,
         named: None,
         reason: PodEventReason::Scheduled,
-        note: PodEventMessage::AssignedTo(call.binding.node),
-    };
-    bound.map(post).collect()
+        note: PodEventMessage::AssignedTo(binding.node),
+    }
 }
 
 pub(super) fn condition(change: &ConditionChange) -> ConditionEdit<'_> {

@@ -15,8 +15,8 @@ use crate::convert::with_object_event;
 /// scheduling does not read have one class, so the scheduler's ids alone set no limit.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// What pods of a body share.
-type Body = (ClassId, Option<PodGroupId>);
+/// What pods of a body share: the class, the group, and when they started.
+type Body = (ClassId, Option<PodGroupId>, Option<i64>);
 
 /// Feeds watch events to a scheduler.
 #[derive(Debug, Default)]
@@ -47,15 +47,15 @@ impl Bridge {
                 scheduler.on_event(ObjectEvent::pod_deleted(row.uid), now_ns)
             }
             (WatchedObject::Pod(row), _) => {
-                let Some((class, group)) = self.body(row, api, scheduler) else { return };
+                let Some((class, group, started_s)) = self.body(row, api, scheduler) else { return };
                 let update = PodUpdate {
                     uid: row.uid,
                     class,
                     node: row.node.map(|name| self.node(name, api, scheduler)),
                     created_ns: row.created_ns,
+                    started_s,
                     group,
                     is_preempted: row.flags.contains(PodFlags::PREEMPTED),
-                    ..PodUpdate::default()
                 };
                 scheduler.on_event(ObjectEvent::pod(update), now_ns);
                 // A pod that is new and names no node, or is on one, has nothing to say of this.
@@ -109,8 +109,9 @@ impl Bridge {
                 };
                 let named = entry.pod_group.as_ref();
                 let group = named.and_then(|name| scheduler.pod_group_id(&entry.input.namespace, name));
-                self.classes.insert(key, (class, group));
-                (class, group)
+                let body = (class, group, entry.start_time_s);
+                self.classes.insert(key, body);
+                body
             }
         };
         self.last_class = Some((key, body));

@@ -17,7 +17,7 @@ use schedlab_core::input::dra::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, ApiError, GenericObject, Object, ObjectKey, StatusReason, format_pod_uid};
+use crate::api::{Api, ApiError, GenericObject, Object, ObjectKey, StatusReason};
 use crate::convert::EXTENDED_RESOURCE_CLAIM;
 
 const VERSION: &str = "resource.k8s.io/v1";
@@ -48,7 +48,7 @@ pub(super) fn trips(writes: &ClaimWrites) -> u32 {
 
 fn reserve(api: &dyn Api, pod: PodUid, reservation: &DeviceReservation) -> Result<(), ApiError> {
     let name = api.pod_row(pod).map(|row| api.pod_name(row.name)).unwrap_or_default();
-    let consumer = json!({"resource": "pods", "name": name, "uid": format_pod_uid(pod)});
+    let consumer = json!({"resource": "pods", "name": name, "uid": api.pod_uid(pod)});
     let add_consumer = |status: &mut Map<String, Value>| {
         let list = status.entry("reservedFor").or_insert_with(|| json!([]));
         if let Some(list) = list.as_array_mut() {
@@ -80,7 +80,7 @@ fn create(
     (pod, pod_name): (PodUid, &str),
     extended: &ExtendedResourceClaim,
 ) -> Result<ObjectKey, ApiError> {
-    let uid = format_pod_uid(pod);
+    let uid = api.pod_uid(pod);
     let suffix: String = uid.chars().rev().take_while(char::is_ascii_alphanumeric).collect();
     let name = format!("{pod_name}-extended-resources-{suffix}");
     let namespace = extended.claim.namespace.clone();

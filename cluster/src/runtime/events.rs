@@ -9,9 +9,9 @@
 //! The other threads hand over ids and shared texts; names are looked up by whoever stores the event.
 //!
 //! Upstream: client-go tools/events/event_broadcaster.go. Equal events of a pod are one object: the
-//! first is posted, the second makes it a series, later ones are only counted.
-//! Differs: upstream patches the series, this API replaces the object; a series never ends, because
-//! no run lasts the six minutes after which upstream's does
+//! first is posted, the second makes it a series, later ones are only counted, until there was none for
+//! six minutes: then the series says how many they were, and is over.
+//! Differs: upstream patches the series, the embedded store replaces the object
 //! (`equal_events_are_one_object_that_becomes_a_series`).
 
 use std::num::NonZeroU64;
@@ -23,21 +23,31 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{PodEvent, PodEventNote as Told, PodEventReason, Scheduler};
-use serde_json::json;
 
 use super::wall::Shared;
-use crate::api::{Api, Object, ObjectKey, PodEventMessage, PodEventPost, PodEventRef, format_pod_uid};
+use crate::api::{Api, PodEventMessage, PodEventPost};
 use crate::clock::monotonic_ns;
 use crate::link::{Link, LinkSettings};
 
 /// Events that are posted under one lock of the store: some tens of microseconds.
 const POSTS_MAX: usize = 256;
 
+/// A series is over when its event has not come for so long. Upstream: `finishTime`.
+const SERIES_END_NS: u64 = 6 * 60 * 1_000_000_000;
+
+/// Between two looks for series that are over.
+const SWEEP_EVERY_NS: u64 = 30 * 1_000_000_000;
+
+/// Events that wait for an API over a network; more are dropped and counted. Upstream's queue holds 1,000.
+pub(super) const WAITING_MAX: u64 = 25_000;
+
 /// Where the other threads leave their events.
 #[derive(Clone)]
 pub(super) struct Outbox {
     pub(super) sender: Sender<Vec<PodEventPost>>,
     pub(super) shared: Arc<Shared>,
+    /// Events that wait at most; beyond, new ones are dropped.
+    pub(super) waiting_max: u64,
 }
 
 impl Outbox {
@@ -46,6 +56,11 @@ impl Outbox {
             return;
         }
         let count = posts.len() as u64;
+        if self.waiting_max <= self.shared.events_waiting.load(Ordering::Relaxed) {
+            self.shared.dropped_events.fetch_add(count, Ordering::Relaxed);
+            return;
+        }
+        self.shared.events_waiting.fetch_add(count, Ordering::Relaxed);
         self.shared.calls_in_flight.fetch_add(count, Ordering::AcqRel);
         if self.sender.send(posts).is_err() {
             // The thread is gone (a bug that `stop` reports): nothing is in flight.
@@ -61,7 +76,7 @@ impl Outbox {
         let post = |PodEvent { pod, reason, note }| match note {
             Told::Text(text) => PodEventPost { pod, named: None, reason, note: PodEventMessage::Text(text) },
             Told::PreemptedBy { preemptor, node } => {
-                let (preemptor, node) = (format_pod_uid(preemptor), scheduler.world().node_name(node));
+                let (preemptor, node) = (api.pod_uid(preemptor), scheduler.world().node_name(node));
                 let text = format!("Preempted by pod {preemptor} on node {node}").into();
                 // Its name is looked up now: a victim may be gone soon.
                 let named = api.pod_row(pod).map(|row| (row.namespace, row.name));
@@ -80,6 +95,7 @@ struct Known {
     /// The number of the object; absent until it is posted.
     number: Option<NonZeroU64>,
     count: u64,
+    last_ns: u64,
 }
 
 /// The thread.
@@ -90,6 +106,7 @@ pub(super) struct Recorder {
     known: FxHashMap<Key, Known>,
     /// To be posted next.
     posts: Vec<PodEventPost>,
+    swept_ns: u64,
 }
 
 impl Recorder {
@@ -98,7 +115,7 @@ impl Recorder {
         shared: Arc<Shared>,
         inbox: Receiver<Vec<PodEventPost>>,
     ) -> Recorder {
-        Recorder { api, shared, inbox, known: FxHashMap::default(), posts: Vec::new() }
+        Recorder { api, shared, inbox, known: FxHashMap::default(), posts: Vec::new(), swept_ns: 0 }
     }
 
     /// Writes every event as it comes.
@@ -133,18 +150,41 @@ impl Recorder {
     }
 
     fn record_all(&mut self, posts: impl Iterator<Item = PodEventPost>) {
-        let mut count = 0;
+        let (mut count, now_ns) = (0, monotonic_ns());
         for post in posts {
-            self.record(post);
+            self.record(post, now_ns);
             count += 1;
         }
         self.post();
+        self.end_series(now_ns);
+        // Without a limit nobody asks how many wait.
+        let waiting = |waiting: u64| Some(waiting.saturating_sub(count));
+        let _ = self.shared.events_waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waiting);
         self.shared.calls_in_flight.fetch_sub(count, Ordering::AcqRel);
     }
 
-    fn record(&mut self, post: PodEventPost) {
-        let known = self.known.entry(key_of(&post)).or_insert(Known { number: None, count: 0 });
+    /// Forgets events that have not come for long. What their series count is written a last time; an
+    /// event that is gone has nobody to tell.
+    fn end_series(&mut self, now_ns: u64) {
+        if now_ns < self.swept_ns + SWEEP_EVERY_NS {
+            return;
+        }
+        self.swept_ns = now_ns;
+        let api = self.api.as_ref();
+        self.known.retain(|(pod, ..), known| {
+            let is_open = now_ns < known.last_ns + SERIES_END_NS;
+            if let (false, 3.., Some(number)) = (is_open, known.count, known.number) {
+                let _ = api.repeat_pod_event(*pod, number.get(), known.count);
+            }
+            is_open
+        });
+    }
+
+    fn record(&mut self, post: PodEventPost, now_ns: u64) {
+        let new = Known { number: None, count: 0, last_ns: now_ns };
+        let known = self.known.entry(key_of(&post)).or_insert(new);
         known.count += 1;
+        known.last_ns = now_ns;
         match known.count {
             1 => {
                 self.posts.push(post);
@@ -156,7 +196,9 @@ impl Recorder {
                 // The first may be among those that wait to be posted.
                 self.post();
                 let number = self.known.get(&key_of(&post)).and_then(|known| known.number);
-                number.into_iter().for_each(|number| begin_series(self.api.as_ref(), post.pod, number));
+                // Refused because somebody removed it meanwhile: then there is no series.
+                let begin = |number: NonZeroU64| self.api.repeat_pod_event(post.pod, number.get(), 2);
+                let _ = number.map(begin);
             }
             _ => {}
         }
@@ -188,28 +230,16 @@ fn key_of(post: &PodEventPost) -> Key {
     (post.pod, post.reason, post.note.clone())
 }
 
-/// A pod that is gone has no second event.
-fn begin_series(api: &dyn Api, pod: PodUid, number: NonZeroU64) {
-    let Some(row) = api.pod_row(pod) else { return };
-    let (namespace, pod_name) = (api.namespace_name(row.namespace), api.pod_name(row.name));
-    let name = PodEventRef::name(&pod_name, number.get());
-    let key = ObjectKey::namespaced("events.k8s.io/v1", "Event", &namespace, &name);
-    if let Ok(Object::Other(mut event)) = api.get(&key) {
-        event.body.insert("series".to_owned(), json!({ "count": 2 }));
-        // Refused because somebody removed it meanwhile: then there is no series.
-        let _ = api.update(Object::Other(event));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crossbeam::channel::unbounded;
     use k8s_openapi::api::core::v1::Pod;
     use schedlab_core::ids::PodUid;
+    use serde_json::json;
 
     use super::*;
     use crate::EmbeddedCluster;
-    use crate::api::{CreatedPods, ListQuery};
+    use crate::api::{CreatedPods, ListQuery, Object};
 
     fn cluster_with_pods(count: u32) -> (Arc<EmbeddedCluster>, CreatedPods) {
         let cluster = Arc::new(EmbeddedCluster::new(Arc::new(|| 0)));
@@ -251,6 +281,34 @@ mod tests {
         assert_eq!(listed(&cluster), ["web-0.1: a*", "web-0.2: b", "web-1.3: a*"], "and across batches");
         let calls = cluster.call_counts().calls;
         assert_eq!((calls["POST events"], calls["PUT events"]), (3, 2));
+    }
+
+    #[test]
+    fn series_ends_after_six_minutes_with_its_count() {
+        let (cluster, pods) = cluster_with_pods(1);
+        let api: Arc<dyn Api> = Arc::clone(&cluster) as Arc<dyn Api>;
+        let (_, inbox) = unbounded();
+        let mut recorder = Recorder::new(api, Arc::default(), inbox);
+        let posts = || (0..4).map(|_| post(pods.first, "a"));
+        recorder.record_all(posts());
+        recorder.end_series(monotonic_ns() + SERIES_END_NS + SWEEP_EVERY_NS);
+        assert!(recorder.known.is_empty());
+        let list = cluster.list(&ListQuery::all("events.k8s.io/v1", "Event")).expect("listed");
+        let event = list.items.into_iter().next().and_then(Object::into_other).expect("an event");
+        assert_eq!(event.body["series"], json!({ "count": 4 }));
+        recorder.record_all(posts().take(1));
+        assert_eq!(listed(&cluster), ["web-0.1: a*", "web-0.2: a"], "another event");
+    }
+
+    #[test]
+    fn events_beyond_the_limit_are_dropped_and_counted() {
+        let (sender, inbox) = unbounded();
+        let shared: Arc<Shared> = Arc::default();
+        let outbox = Outbox { sender, shared: Arc::clone(&shared), waiting_max: 2 };
+        for _ in 0..3 {
+            outbox.send(vec![post(PodUid(1), "a"); 2]);
+        }
+        assert_eq!((inbox.len(), shared.dropped_events.load(Ordering::Relaxed)), (1, 4));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use schedlab_core::scheduler::{
 
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
+use super::beside::Caller;
 use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};
@@ -200,6 +201,10 @@ pub(super) struct Shared {
     rounds: AtomicU64,
     attempts: AtomicU64,
     pub(super) failed_calls: AtomicU64,
+    /// Events that were handed over and are not posted yet.
+    pub(super) events_waiting: AtomicU64,
+    /// Events that nobody waited for.
+    pub(super) dropped_events: AtomicU64,
     pub(super) calls: Arc<CallTotals>,
 }
 
@@ -225,6 +230,29 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         settings: WallSettings,
         recorders: (C, B),
     ) -> Result<Self, RuntimeError> {
+        Self::start_with(api, scheduler, resource_version, settings, recorders, None)
+    }
+
+    /// The same against an API whose calls take time: `caller` makes them, many at once.
+    pub fn start_beside(
+        api: Arc<dyn Api>,
+        scheduler: Scheduler,
+        threads: usize,
+        recorders: (C, B),
+        caller: Arc<dyn Caller>,
+    ) -> Result<Self, RuntimeError> {
+        let settings = WallSettings { threads, link: LinkSettings::INSTANT };
+        Self::start_with(api, scheduler, 0, settings, recorders, Some(caller))
+    }
+
+    fn start_with(
+        api: Arc<dyn Api>,
+        scheduler: Scheduler,
+        resource_version: u64,
+        settings: WallSettings,
+        recorders: (C, B),
+        caller: Option<Arc<dyn Caller>>,
+    ) -> Result<Self, RuntimeError> {
         let threads = settings.threads.max(1);
         let spawn_error = |source| RuntimeError::Threads { threads, source };
         let watch = api.watch(resource_version)?;
@@ -240,7 +268,11 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let (commands, from_handle) = unbounded();
         let (cycles, binds) = recorders;
         let link = settings.link;
-        let events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
+        let is_remote = caller.is_some();
+        let mut events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
+        if let Some(outbox) = events.as_mut().filter(|_| is_remote) {
+            outbox.waiting_max = super::events::WAITING_MAX;
+        }
         let level = scheduler.settings().events;
         let binder = Binder {
             api: Arc::clone(&api),
@@ -253,17 +285,21 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             scheduled: events.clone().filter(|_| level == EventLevel::All),
         };
         // An extender that binds is asked over HTTP: the loop must not wait for its answer.
-        let (calls_go, binder) = if link.is_instant() && binder.extenders.is_empty() {
+        let (calls_go, binder) = if link.is_instant() && binder.extenders.is_empty() && !is_remote {
             (CallsGo::Inline(Box::new(binder)), None)
         } else {
-            let run = move || if link.is_instant() { binder.run() } else { binder.run_over(link) };
+            let run = move || match caller {
+                Some(caller) => binder.run_beside(caller),
+                None if link.is_instant() => binder.run(),
+                None => binder.run_over(link),
+            };
             let thread = std::thread::Builder::new().name("binder".to_owned()).spawn(run);
             (CallsGo::ToBinder(to_binder), Some(thread.map_err(spawn_error)?))
         };
         let mut driver = Driver {
             api,
             watch,
-            blocking: Blocking::of(&scheduler, link),
+            blocking: Blocking::of(&scheduler, link.is_instant() && !is_remote),
             scheduler,
             bridge: Bridge::default(),
             shared: Arc::clone(&shared),
@@ -326,6 +362,18 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     #[must_use]
     pub fn failed_calls(&self) -> u64 {
         self.shared.failed_calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls have no answer yet.
+    #[must_use]
+    pub fn has_calls_under_way(&self) -> bool {
+        0 < self.shared.calls_in_flight.load(Ordering::Acquire)
+    }
+
+    /// Events about pods that were dropped because the API takes them too slowly.
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.shared.dropped_events.load(Ordering::Relaxed)
     }
 
     /// Asks the scheduler where it stands; `None` when it has ended, or does not answer while it is
@@ -456,8 +504,8 @@ enum Blocking {
 }
 
 impl Blocking {
-    fn of(scheduler: &Scheduler, link: LinkSettings) -> Blocking {
-        if link.is_instant() || scheduler.dispatcher().mode() != DispatchMode::Direct {
+    fn of(scheduler: &Scheduler, calls_are_instant: bool) -> Blocking {
+        if calls_are_instant || scheduler.dispatcher().mode() != DispatchMode::Direct {
             return Blocking::Never;
         }
         let with_deletes = !scheduler.settings().gates.scheduler_async_preemption;
@@ -538,7 +586,7 @@ fn start_events(
     // Nobody joins it: it ends when the other two have ended, and holds nothing back.
     let run = move || if link.is_instant() { recorder.run() } else { recorder.run_over(link) };
     std::thread::Builder::new().name("events".to_owned()).spawn(run)?;
-    Ok(Some(Outbox { sender, shared: Arc::clone(shared) }))
+    Ok(Some(Outbox { sender, shared: Arc::clone(shared), waiting_max: u64::MAX }))
 }
 
 impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {

@@ -58,6 +58,7 @@ pub(crate) use objects::quote_quantities;
 pub use outcome::{Collected, Ending, Outcome};
 pub(crate) use prefix::run_until;
 pub use profiler::{NoProfiler, Profiler};
+pub use scheduler::make_for_network;
 pub(crate) use scheduler::read_config;
 
 /// How workloads are run.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use schedlab_cluster::Api;
 use schedlab_cluster::clock::monotonic_ns;
 use schedlab_cluster::extender::{HttpExtender, as_extenders, build_extenders};
+use schedlab_cluster::latency::Latency;
+use schedlab_cluster::link::LinkSettings;
 use schedlab_cluster::runtime::Changer;
 use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::cycle::parallelize::Ways;
@@ -102,6 +104,21 @@ pub(super) fn make(
         scheduler.set_extenders(as_extenders(&extenders));
     }
     Ok((scheduler, extenders))
+}
+
+/// A scheduler for a cluster over a network, which has seen nothing yet. Its calls take time: how much is
+/// the network's affair.
+pub fn make_for_network(
+    settings: RunSettings,
+    config: Option<&SchedulerConfig>,
+    gates: FeatureGates,
+    registry: &Registry,
+    api: &Arc<dyn Api>,
+) -> Result<Scheduler, ExecuteError> {
+    let link = LinkSettings { latency: Latency::constant_ms(1), ..LinkSettings::INSTANT };
+    let setup = Setup { config, gates, controllers: ControllerSetup::default() };
+    let (scheduler, _) = make(RunSettings { link, ..settings }, &setup, registry, api)?;
+    Ok(scheduler)
 }
 
 /// Where calls take time, as many are under way as upstream allows, bindings included, and the

@@ -17,7 +17,7 @@ mod affinity;
 mod args;
 mod error;
 mod extenders;
-mod ignored;
+mod process;
 mod profiles;
 mod watch;
 
@@ -34,6 +34,7 @@ use crate::schema::{SchemaError, SchemaProblem};
 use crate::yaml::{Fields, Node, parse as parse_yaml};
 
 pub use error::ConfigError;
+pub use process::{ClientConnection, LeaderElectionConfig};
 pub use profiles::UserProfile;
 pub(crate) use watch::POLL;
 pub use watch::{ConfigWatch, Reloaded};
@@ -59,6 +60,10 @@ pub struct SchedulerConfig {
     pub profiles: Vec<UserProfile>,
     /// `extenders`.
     pub extenders: Vec<ExtenderConfig>,
+    /// `clientConnection`.
+    pub client_connection: ClientConnection,
+    /// `leaderElection`.
+    pub leader_election: LeaderElectionConfig,
 }
 
 const FIELDS: &[&str] = &[
@@ -92,7 +97,7 @@ impl SchedulerConfig {
         })?;
         check_version(file, &node)?;
         let fields = Fields::read_exact(file, KIND, &node, FIELDS)?;
-        ignored::check(&fields)?;
+        process::check_switches(&fields)?;
         let percentage = percentage_of_nodes_to_score(&fields)?.unwrap_or(0);
         let (initial, max) = backoff(&fields)?;
         Ok(SchedulerConfig {
@@ -103,6 +108,8 @@ impl SchedulerConfig {
             pod_max_backoff_s: max,
             profiles: profiles::read(&fields)?,
             extenders: extenders::read(&fields)?,
+            client_connection: process::client_connection(&fields)?,
+            leader_election: process::leader_election(&fields)?,
         })
     }
 
