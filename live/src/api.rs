@@ -10,8 +10,9 @@ use http::Method;
 use k8s_openapi::api::core::v1::{NodeStatus, Pod};
 use schedlab_cluster::api::{
     Api, ApiCallCounts, Binding, ConditionSetId, CreatedPods, ListQuery, NamedBinding, NamespaceId,
-    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodEventPost, PodEventRef, PodFilter, PodName,
-    PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, StoredPodRow, Watch,
+    NodeNameId, Object, ObjectKey, ObjectList, PodConditionEntry, PodEventPost, PodEventRef, PodFilter,
+    PodName, PodRowList, PodSpecEntry, PodStatusPatch, PodTemplateRef, RunningWatch, SpecId, StoredPodRow,
+    Watch,
 };
 use schedlab_cluster::selector;
 use schedlab_cluster::{ApiError, StatusReason};
@@ -36,7 +37,13 @@ fn unreadable(path: &str, error: &serde_json::Error) -> ApiError {
 }
 
 impl LiveCluster {
-    fn ask(&self, method: Method, path: &str, kind: BodyKind, body: Option<&Value>) -> Result<Value, ApiError> {
+    fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        kind: BodyKind,
+        body: Option<&Value>,
+    ) -> Result<Value, ApiError> {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let answer = self.wait(self.requests.send(method, path, kind, body))?;
         serde_json::from_slice(&answer).map_err(|error| unreadable(path, &error))
@@ -179,7 +186,8 @@ impl Api for LiveCluster {
     fn pods_in(&self, filter: PodFilter<'_>) -> Result<PodRowList, ApiError> {
         let state = self.store.lock();
         let is_wanted = |row: &StoredPodRow| {
-            let in_namespace = filter.namespace.is_none_or(|name| state.namespaces.find(name) == Some(row.namespace.0));
+            let in_namespace =
+                filter.namespace.is_none_or(|name| state.namespaces.find(name) == Some(row.namespace.0));
             let labels = |wanted| selector::matches(wanted, &state.specs.get(row.spec).input.labels);
             in_namespace && filter.labels.is_none_or(labels)
         };
@@ -239,12 +247,19 @@ impl Api for LiveCluster {
         self.store.lock().pods.get(&pod).map(|known| known.row)
     }
 
-    fn patch_pod_group_status(&self, wanted: &schedlab_core::api_call::PodGroupStatusPatch) -> Result<(), ApiError> {
+    fn patch_pod_group_status(
+        &self,
+        wanted: &schedlab_core::api_call::PodGroupStatusPatch,
+    ) -> Result<(), ApiError> {
         let kind = self.kinds.iter().find(|kind| kind.row.name == "PodGroup");
         let api_version = kind.map_or("scheduling.k8s.io/v1beta1", |kind| kind.api_version.as_str());
         let key = ObjectKey::namespaced(api_version, "PodGroup", &wanted.namespace, &wanted.name);
         let Object::Other(mut group) = self.get(&key)? else { return Ok(()) };
-        schedlab_cluster::api::set_pod_group_condition(&mut group, &wanted.condition, Some(&crate::cluster::seconds_now()));
+        schedlab_cluster::api::set_pod_group_condition(
+            &mut group,
+            &wanted.condition,
+            Some(&crate::cluster::seconds_now()),
+        );
         match self.update_status(Object::Other(group)) {
             Err(error) if error.reason == StatusReason::NotFound => Ok(()),
             other => other.map(drop),

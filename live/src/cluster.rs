@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use schedlab_cluster::ApiError;
-use schedlab_cluster::api::{Binding, NominatedNodeNamePatch, PodEventMessage, PodEventPost, PodEventRef, PodStatusPatch};
+use schedlab_cluster::api::{
+    Binding, NominatedNodeNamePatch, PodEventMessage, PodEventPost, PodEventRef, PodStatusPatch,
+};
 use schedlab_cluster::clock::unix_ns;
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::KINDS;
@@ -66,10 +68,14 @@ impl std::fmt::Debug for LiveCluster {
 
 impl LiveCluster {
     /// Asks which kinds there are and begins to follow them.
-    pub fn start(connection: Arc<Connection>, settings: &LiveSettings) -> Result<Arc<LiveCluster>, LiveError> {
+    pub fn start(
+        connection: Arc<Connection>,
+        settings: &LiveSettings,
+    ) -> Result<Arc<LiveCluster>, LiveError> {
         let unlimited = Requests::new(connection.client.clone(), Limit::None);
         let kinds = connection.handle().block_on(served_kinds(&unlimited));
-        let kinds = kinds.map_err(|error| LiveError::Unreachable { server: connection.server.clone(), error })?;
+        let kinds =
+            kinds.map_err(|error| LiveError::Unreachable { server: connection.server.clone(), error })?;
         for resource in ["pods", "nodes"] {
             if !kinds.iter().any(|kind| kind.row.resource == resource) {
                 return Err(LiveError::NotServed { server: connection.server.clone(), resource });
@@ -78,7 +84,7 @@ impl LiveCluster {
         let store = Arc::new(Store::default());
         let follow = |kind: &ServedKind| {
             let (requests, store) = (unlimited.clone(), Arc::clone(&store));
-            let follower = Follower { requests, kind: kind.clone(), store };
+            let follower = Follower { requests, kind: kind.clone(), store, label: None };
             connection.handle().spawn(follower.run()).abort_handle()
         };
         let followers = kinds.iter().map(follow).collect();

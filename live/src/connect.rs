@@ -107,8 +107,7 @@ struct Version {
 }
 
 async fn config_of(choice: &KubeconfigChoice) -> Result<(Config, String), LiveError> {
-    let at_file =
-        |error| LiveError::Kubeconfig { file: choice.file.clone(), error: Box::new(error) };
+    let at_file = |error| LiveError::Kubeconfig { file: choice.file.clone(), error: Box::new(error) };
     let kubeconfig = Kubeconfig::read_from(&choice.file).map_err(at_file)?;
     if let Some(wanted) = &choice.context
         && !kubeconfig.contexts.iter().any(|context| context.name == *wanted)

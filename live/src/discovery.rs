@@ -106,7 +106,10 @@ mod tests {
             choose(row, &versions).map(|served| served.api_version)
         };
         let all: &[&str] = &["resourceclaims", "devicetaintrules"];
-        assert_eq!(served(&[("resource.k8s.io/v1beta2", all), (row.api_version, all)]).as_deref(), Some(row.api_version));
+        assert_eq!(
+            served(&[("resource.k8s.io/v1beta2", all), (row.api_version, all)]).as_deref(),
+            Some(row.api_version)
+        );
         assert_eq!(
             served(&[(row.api_version, &["resourceclaims"]), ("resource.k8s.io/v1beta2", all)]).as_deref(),
             Some("resource.k8s.io/v1beta2")

@@ -63,10 +63,12 @@ pub(crate) struct Follower {
     pub(crate) requests: Requests,
     pub(crate) kind: ServedKind,
     pub(crate) store: Arc<Store>,
+    /// Only objects with this label, `key=value`.
+    pub(crate) label: Option<String>,
 }
 
 /// The kinds' objects that no scheduler wants. Upstream: scheduler.go `NewInformerFactory`.
-const UNFINISHED: &str = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+const UNFINISHED: &str = "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
 
 impl Follower {
     /// Follows the kind for ever.
@@ -87,8 +89,9 @@ impl Follower {
 
     fn path(&self, query: &str) -> String {
         let path = path::of_resource(&self.kind.api_version, self.kind.row.resource);
-        let selector = if self.kind.row.name == "Pod" { UNFINISHED } else { "" };
-        format!("{path}?{query}&{selector}").trim_end_matches('&').to_owned()
+        let fields = if self.kind.row.name == "Pod" { UNFINISHED } else { "" };
+        let labels = self.label.as_ref().map(|label| format!("&labelSelector={}", quoted(label)));
+        format!("{path}?{query}{fields}{}", labels.unwrap_or_default())
     }
 
     /// Takes in all there is; the version to watch from.
@@ -195,7 +198,8 @@ impl Follower {
     }
 
     fn event(&self, line: &Bytes, version: &mut String) -> Result<Option<(EventKind, ReadObject)>, Ended> {
-        let cut_off = |error| Ended::Failed(ApiError::bad_request(format!("the watch cannot be read: {error}")));
+        let cut_off =
+            |error| Ended::Failed(ApiError::bad_request(format!("the watch cannot be read: {error}")));
         match lines::read(line).map_err(cut_off)? {
             Told::Event(kind, text) => match self.read(text) {
                 Some(object) => {
@@ -250,7 +254,7 @@ fn note_version(text: &[u8], version: &mut String) {
 }
 
 /// A token as a part of a query.
-fn quoted(token: &str) -> String {
+pub(crate) fn quoted(token: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let quote = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     token.bytes().map(quote).collect()

@@ -33,7 +33,7 @@ mod table;
 mod watch;
 
 pub use caller::LiveCaller;
-pub use cluster::{LiveCluster, LiveSettings};
+pub use cluster::{LiveCluster, LiveSettings, PodOnNode};
 pub use connect::{Connection, KubeconfigChoice};
 pub use election::{ElectionSettings, LeaderElection, Leadership};
 pub use error::LiveError;

@@ -46,7 +46,10 @@ mod tests {
             of_object(&lease),
             "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
         );
-        assert_eq!(of_kind("storage.k8s.io/v1", "StorageClass", None), "/apis/storage.k8s.io/v1/storageclasses");
+        assert_eq!(
+            of_kind("storage.k8s.io/v1", "StorageClass", None),
+            "/apis/storage.k8s.io/v1/storageclasses"
+        );
         assert_eq!(of_resource("apps/v1", "replicasets"), "/apis/apps/v1/replicasets");
     }
 }

@@ -31,7 +31,11 @@ impl Limit {
     /// kube-scheduler's `clientConnection.qps` and `burst`; a negative `qps` is no limit.
     #[must_use]
     pub fn of(qps: f64, burst: u32) -> Limit {
-        if qps < 0.0 { Limit::None } else { Limit::Rate(RateLimit { qps: qps.max(0.001), burst: burst.max(1) }) }
+        if qps < 0.0 {
+            Limit::None
+        } else {
+            Limit::Rate(RateLimit { qps: qps.max(0.001), burst: burst.max(1) })
+        }
     }
 }
 
@@ -177,8 +181,17 @@ fn reason_of(reason: &str, code: u16) -> StatusReason {
         ServiceUnavailable, Timeout, TooManyRequests,
     };
     let all = [
-        NotFound, AlreadyExists, Conflict, Invalid, Forbidden, BadRequest, Gone, TooManyRequests, Timeout,
-        ServiceUnavailable, InternalError,
+        NotFound,
+        AlreadyExists,
+        Conflict,
+        Invalid,
+        Forbidden,
+        BadRequest,
+        Gone,
+        TooManyRequests,
+        Timeout,
+        ServiceUnavailable,
+        InternalError,
     ];
     let by_name = all.into_iter().find(|known| known.as_str() == reason);
     let by_code = || match code {
@@ -197,13 +210,30 @@ mod tests {
     #[test]
     fn refusals_keep_reason_and_message_of_the_api() {
         let cases: [(u16, &str, StatusReason, &str); 5] = [
-            (409, r#"{"kind":"Status","reason":"AlreadyExists","message":"pods \"a\" already exists","code":409}"#,
-                StatusReason::AlreadyExists, "pods \"a\" already exists"),
-            (410, r#"{"reason":"Expired","message":"too old resource version"}"#, StatusReason::Gone,
-                "too old resource version"),
-            (401, r#"{"reason":"Unauthorized","message":"Unauthorized"}"#, StatusReason::Forbidden, "Unauthorized"),
-            (502, "<html>bad gateway</html>", StatusReason::ServiceUnavailable,
-                "HTTP 502 Bad Gateway: <html>bad gateway</html>"),
+            (
+                409,
+                r#"{"kind":"Status","reason":"AlreadyExists","message":"pods \"a\" already exists","code":409}"#,
+                StatusReason::AlreadyExists,
+                "pods \"a\" already exists",
+            ),
+            (
+                410,
+                r#"{"reason":"Expired","message":"too old resource version"}"#,
+                StatusReason::Gone,
+                "too old resource version",
+            ),
+            (
+                401,
+                r#"{"reason":"Unauthorized","message":"Unauthorized"}"#,
+                StatusReason::Forbidden,
+                "Unauthorized",
+            ),
+            (
+                502,
+                "<html>bad gateway</html>",
+                StatusReason::ServiceUnavailable,
+                "HTTP 502 Bad Gateway: <html>bad gateway</html>",
+            ),
             (500, "", StatusReason::InternalError, "HTTP 500 Internal Server Error: "),
         ];
         for (code, body, reason, message) in cases {

@@ -91,7 +91,9 @@ impl State {
     /// Takes an event in.
     pub(crate) fn apply(&mut self, kind: EventKind, object: ReadObject, now_ns: u64) {
         match (object, kind) {
-            (ReadObject::Pod(pod), EventKind::Deleted) => self.remove_pod(&pod.meta.uid, pod.resource_version),
+            (ReadObject::Pod(pod), EventKind::Deleted) => {
+                self.remove_pod(&pod.meta.uid, pod.resource_version)
+            }
             (ReadObject::Pod(pod), _) => self.put_pod(*pod, now_ns),
             (ReadObject::Node(node), EventKind::Deleted) => self.remove_node(&node.input.name),
             (ReadObject::Node(node), _) => self.put_node(*node),
@@ -171,7 +173,8 @@ impl State {
     }
 
     fn next_pod_uid(&mut self) -> PodUid {
-        self.next_pod = self.next_pod.checked_add(1).expect("fewer than 2^32 pods in the life of a scheduler");
+        self.next_pod =
+            self.next_pod.checked_add(1).expect("fewer than 2^32 pods in the life of a scheduler");
         PodUid(u64::from(self.next_pod))
     }
 
@@ -245,7 +248,12 @@ impl State {
     }
 
     /// An object of another kind than pod and node.
-    pub(crate) fn other(&self, kind: &'static str, namespace: &str, name: &str) -> Option<&Arc<GenericObject>> {
+    pub(crate) fn other(
+        &self,
+        kind: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&Arc<GenericObject>> {
         self.others.get(&(kind, (namespace.to_owned(), name.to_owned())))
     }
 

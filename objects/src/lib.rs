@@ -146,10 +146,15 @@ mod tests {
 
     #[test]
     fn object_of_a_list_gets_the_kind_of_the_list() {
-        let read = object_from_text(br#"{"metadata":{"name":"a"},"size":3}"#, "example.com/v1", "Gadget").unwrap();
-        let whole = json!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "size": 3});
+        let read =
+            object_from_text(br#"{"metadata":{"name":"a"},"size":3}"#, "example.com/v1", "Gadget").unwrap();
+        let whole =
+            json!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "size": 3});
         assert_eq!(read.to_json().unwrap(), whole);
-        assert_eq!(pod_from_text(br#"{"metadata":{"name":"a"}}"#).unwrap().metadata.name.as_deref(), Some("a"));
+        assert_eq!(
+            pod_from_text(br#"{"metadata":{"name":"a"}}"#).unwrap().metadata.name.as_deref(),
+            Some("a")
+        );
         assert!(node_from_text(b"[]").is_err());
     }
 

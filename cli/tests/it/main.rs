@@ -11,6 +11,7 @@ mod hostile;
 mod interrupt;
 mod lab;
 mod list;
+mod live;
 mod outputs;
 mod replay;
 mod run;

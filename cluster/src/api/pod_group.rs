@@ -10,11 +10,7 @@ use super::GenericObject;
 /// time of a transition stays where the status does.
 ///
 /// Upstream: apimachinery/pkg/api/meta/conditions.go `SetStatusCondition`.
-pub fn set_pod_group_condition(
-    group: &mut GenericObject,
-    condition: &PodGroupCondition,
-    now: Option<&str>,
-) {
+pub fn set_pod_group_condition(group: &mut GenericObject, condition: &PodGroupCondition, now: Option<&str>) {
     let PodGroupCondition { is_true, reason, message, observed_generation } = condition;
     let status = if *is_true { "True" } else { "False" };
     let mut new = json!({

@@ -14,9 +14,9 @@ use schedlab_core::scheduler::{
     EventLevel, PodCounts, PodEvent, PreEnqueueStatusCounts, ScheduleOneOutcome, Scheduler, Span,
 };
 
+use super::beside::Caller;
 use super::binder::{Answer, Batch, BindCall, Binder, PatchCall, Scratch};
 use super::bridge::Bridge;
-use super::beside::Caller;
 use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};

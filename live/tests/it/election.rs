@@ -41,7 +41,11 @@ fn released_lease_is_taken_at_once_and_one_that_runs_out_in_its_time() {
     drop(second);
     let third = stand(&served, "third", long);
     wait_for("the lease runs out", || third.standing() == Leadership::Leading);
-    assert!(lease(&served)["leaseTransitions"].as_u64().is_some_and(|count| 2 <= count), "{}", lease(&served));
+    assert!(
+        lease(&served)["leaseTransitions"].as_u64().is_some_and(|count| 2 <= count),
+        "{}",
+        lease(&served)
+    );
 }
 
 #[test]

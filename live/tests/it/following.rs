@@ -70,7 +70,8 @@ impl Script {
             _ => (404, json!({"reason": "NotFound", "message": "no such path"}).to_string()),
         };
         let length = body.len();
-        write!(stream, "HTTP/1.1 {code} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").ok()
+        write!(stream, "HTTP/1.1 {code} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+            .ok()
     }
 
     fn next(&self, query: &str) -> (u16, String) {
@@ -88,7 +89,9 @@ impl Script {
             Some(Said::Refusal(code, reason)) => {
                 (*code, json!({"reason": reason, "message": "refused by the script"}).to_string())
             }
-            None => (503, json!({"reason": "ServiceUnavailable", "message": "the script is over"}).to_string()),
+            None => {
+                (503, json!({"reason": "ServiceUnavailable", "message": "the script is over"}).to_string())
+            }
         }
     }
 }
@@ -134,7 +137,10 @@ fn object_that_cannot_be_read_is_counted_and_the_others_are_there() {
     let live = live(kubeconfig.open());
     wait_for("the other one is there", || live.pods().len() == 2);
     let told = live.troubles();
-    assert!(told.iter().any(|text| text.starts_with("1 object(s) could not be read, the last of pods: ")), "{told:?}");
+    assert!(
+        told.iter().any(|text| text.starts_with("1 object(s) could not be read, the last of pods: ")),
+        "{told:?}"
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn pods_are_bound_over_http_on_a_hundred_nodes() {
     served.wait("events are posted", || events(&served, "web-199").len() == 1);
     let (reason, note) = events(&served, "web-199").remove(0);
     let node = served.pod("web-199")["spec"]["nodeName"].as_str().expect("a node").to_owned();
-    assert_eq!((reason.as_str(), note), ("Scheduled", format!("Successfully assigned default/web-199 to {node}")));
+    assert_eq!(
+        (reason.as_str(), note),
+        ("Scheduled", format!("Successfully assigned default/web-199 to {node}"))
+    );
     assert_eq!(runtime.failed_calls(), 0);
     runtime.stop().expect("no thread panicked");
 }
@@ -75,7 +78,9 @@ fn victims_get_disruption_target_and_the_preemptor_their_room() {
     let mut preemptor = web_pod("preemptor", "900m");
     preemptor["spec"]["priorityClassName"] = json!("high");
     served.create(preemptor);
-    served.wait("the victim is told to go", || !served.pod("victim")["metadata"]["deletionTimestamp"].is_null());
+    served.wait("the victim is told to go", || {
+        !served.pod("victim")["metadata"]["deletionTimestamp"].is_null()
+    });
     let victim = served.pod("victim");
     let conditions = victim["status"]["conditions"].as_array().expect("conditions");
     let target = conditions.iter().find(|it| it["type"] == "DisruptionTarget").expect("it is a target");

@@ -47,8 +47,11 @@ impl KubeconfigFile {
     }
 
     pub(crate) fn open(&self) -> Arc<Connection> {
-        let choice =
-            KubeconfigChoice { file: self.0.clone(), context: None, user_agent: "schedlab-test/1".to_owned() };
+        let choice = KubeconfigChoice {
+            file: self.0.clone(),
+            context: None,
+            user_agent: "schedlab-test/1".to_owned(),
+        };
         Connection::open(&choice, 2).expect("the server answers")
     }
 }
@@ -109,7 +112,8 @@ pub(crate) fn schedule(live: &Arc<LiveCluster>) -> WallRuntime<NoRecorder, NoRec
     let mut world = World::default();
     let profiles = vec![default_profile(&mut world.vocabulary)];
     let settings = SchedulerSettings { events: EventLevel::All, ..SchedulerSettings::default() };
-    let scheduler = Scheduler::with_settings(world, profiles, EngineSettings::default(), settings).expect("gates");
+    let scheduler =
+        Scheduler::with_settings(world, profiles, EngineSettings::default(), settings).expect("gates");
     let caller = Arc::new(LiveCaller::new(Arc::clone(live), false));
     let api = Arc::clone(live) as Arc<dyn schedlab_cluster::Api>;
     WallRuntime::start_beside(api, scheduler, 1, (NoRecorder, NoRecorder), caller).expect("threads")

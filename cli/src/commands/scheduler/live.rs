@@ -15,8 +15,8 @@ use schedlab_cluster::runtime::WallRuntime;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::scheduler::FeatureGates;
 use schedlab_live::{
-    Connection, ElectionSettings, KubeconfigChoice, LeaderElection, Leadership, Limit, LiveCaller, LiveCluster,
-    LiveSettings,
+    Connection, ElectionSettings, KubeconfigChoice, LeaderElection, Leadership, Limit, LiveCaller,
+    LiveCluster, LiveSettings,
 };
 use schedlab_workloads::executor::make_for_network;
 use schedlab_workloads::gates::{scheduler_gates, without_effect};
@@ -86,7 +86,10 @@ impl Plan {
     fn read(args: &SchedulerArgs) -> Result<Plan> {
         let config = args.config.as_deref().map(SchedulerConfig::load).transpose().context("--config")?;
         if let Some(config) = config.as_ref().filter(|config| !config.extenders.is_empty()) {
-            bail!("{}: extenders: `schedlab scheduler` asks none; run the workload with `schedlab run --scheduler-config`", config.file);
+            bail!(
+                "{}: extenders: `schedlab scheduler` asks none; run the workload with `schedlab run --scheduler-config`",
+                config.file
+            );
         }
         let written = parse_gates(&args.feature_gates)?;
         let gates = scheduler_gates(&written).context("--feature-gates")?;
@@ -98,7 +101,8 @@ impl Plan {
         let limit = Limit::of(qps, args.kube_api_burst.unwrap_or(client.burst));
         let leads = config.as_ref().map(|config| config.leader_election.clone());
         let machine = host::name();
-        let elects = args.leader_elect.unwrap_or_else(|| leads.as_ref().is_some_and(|leads| leads.leader_elect));
+        let elects =
+            args.leader_elect.unwrap_or_else(|| leads.as_ref().is_some_and(|leads| leads.leader_elect));
         let election = elects.then(|| election(leads.unwrap_or_default(), &machine));
         Ok(Plan { config, gates, limit, election, identity: machine })
     }
@@ -258,6 +262,10 @@ impl Life<'_> {
             .collect();
         let dropped = runtime.dropped_events();
         let dropped = if dropped == 0 { String::new() } else { format!("; {dropped} events dropped") };
-        say(&format!("Ended after {} attempts; calls: {}{dropped}", runtime.attempts(), if calls.is_empty() { "none".to_owned() } else { calls.join(", ") }));
+        say(&format!(
+            "Ended after {} attempts; calls: {}{dropped}",
+            runtime.attempts(),
+            if calls.is_empty() { "none".to_owned() } else { calls.join(", ") }
+        ));
     }
 }
