@@ -26,7 +26,7 @@ use crate::discovery::{ServedKind, served_kinds};
 use crate::error::LiveError;
 use crate::follow::Follower;
 use crate::patch::{Before, NamedPatch};
-use crate::requests::{BodyKind, Limit, Requests};
+use crate::requests::{BodyKind, CallLimit, Requests};
 use crate::store::{KnownPod, Store};
 use crate::{event, patch, path};
 
@@ -41,7 +41,7 @@ const SYNC_LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
     /// Calls a second. Events have an allowance of their own, as kube-scheduler's have.
-    pub limit: Limit,
+    pub limit: CallLimit,
     /// What events and leases say who we are: the machine.
     pub identity: String,
 }
@@ -72,7 +72,7 @@ impl LiveCluster {
         connection: Arc<Connection>,
         settings: &LiveSettings,
     ) -> Result<Arc<LiveCluster>, LiveError> {
-        let unlimited = Requests::new(connection.client.clone(), Limit::None);
+        let unlimited = Requests::new(connection.client.clone(), CallLimit::None);
         let kinds = connection.handle().block_on(served_kinds(&unlimited));
         let kinds =
             kinds.map_err(|error| LiveError::Unreachable { server: connection.server.clone(), error })?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::LiveError;
-use crate::requests::{Limit, Requests};
+use crate::requests::{CallLimit, Requests};
 
 /// Work that waits for answers, at once. As many calls as the scheduler has under way may be such work.
 const BLOCKING_THREADS_MAX: usize = 64;
@@ -63,7 +63,7 @@ impl Connection {
             Client::try_from(config)
                 .map_err(|error| LiveError::Client { file: choice.file.clone(), error: Box::new(error) })?
         };
-        let asked = runtime.block_on(Requests::new(client.clone(), Limit::None).get("/version"));
+        let asked = runtime.block_on(Requests::new(client.clone(), CallLimit::None).get("/version"));
         let version = asked.map_err(|error| LiveError::Unreachable { server: server.clone(), error })?;
         let version = serde_json::from_slice::<Version>(&version).unwrap_or_default().git_version;
         Ok(Arc::new(Connection { client, server, context, version, runtime: Some(runtime) }))

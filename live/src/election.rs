@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::cluster::micros_now;
 use crate::connect::Connection;
-use crate::requests::{BodyKind, Limit, Requests};
+use crate::requests::{BodyKind, CallLimit, Requests};
 
 /// The lease and its times, as `leaderElection` of a KubeSchedulerConfiguration says them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl LeaderElection {
     pub fn start(connection: Arc<Connection>, settings: ElectionSettings) -> LeaderElection {
         let (told, standing) = watch::channel(Leadership::StandingBy { leader: String::new() });
         let (release, released) = watch::channel(false);
-        let requests = Requests::new(connection.client.clone(), Limit::None);
+        let requests = Requests::new(connection.client.clone(), CallLimit::None);
         let elector = Elector { requests, settings, seen: None };
         connection.handle().spawn(elector.run(told, released));
         LeaderElection { connection, standing, release }

@@ -37,4 +37,4 @@ pub use cluster::{LiveCluster, LiveSettings, PodOnNode};
 pub use connect::{Connection, KubeconfigChoice};
 pub use election::{ElectionSettings, LeaderElection, Leadership};
 pub use error::LiveError;
-pub use requests::Limit;
+pub use requests::CallLimit;

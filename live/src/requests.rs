@@ -20,21 +20,21 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many calls a client makes, as `clientConnection` says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
+pub enum CallLimit {
     /// As many as there are.
     None,
     /// So many.
     Rate(RateLimit),
 }
 
-impl Limit {
+impl CallLimit {
     /// kube-scheduler's `clientConnection.qps` and `burst`; a negative `qps` is no limit.
     #[must_use]
-    pub fn of(qps: f64, burst: u32) -> Limit {
+    pub fn of(qps: f64, burst: u32) -> CallLimit {
         if qps < 0.0 {
-            Limit::None
+            CallLimit::None
         } else {
-            Limit::Rate(RateLimit { qps: qps.max(0.001), burst: burst.max(1) })
+            CallLimit::Rate(RateLimit { qps: qps.max(0.001), burst: burst.max(1) })
         }
     }
 }
@@ -65,10 +65,10 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn new(client: Client, limit: Limit) -> Requests {
+    pub(crate) fn new(client: Client, limit: CallLimit) -> Requests {
         let allowance = match limit {
-            Limit::None => None,
-            Limit::Rate(limit) => Some(Arc::new(Mutex::new(TokenBucket::new(limit)))),
+            CallLimit::None => None,
+            CallLimit::Rate(limit) => Some(Arc::new(Mutex::new(TokenBucket::new(limit)))),
         };
         Requests { client, allowance }
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn negative_qps_is_no_limit() {
-        assert_eq!(Limit::of(-1.0, 100), Limit::None);
-        assert_eq!(Limit::of(50.0, 100), Limit::Rate(RateLimit { qps: 50.0, burst: 100 }));
+        assert_eq!(CallLimit::of(-1.0, 100), CallLimit::None);
+        assert_eq!(CallLimit::of(50.0, 100), CallLimit::Rate(RateLimit { qps: 50.0, burst: 100 }));
     }
 }

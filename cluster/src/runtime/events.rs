@@ -39,7 +39,7 @@ const SERIES_END_NS: u64 = 6 * 60 * 1_000_000_000;
 const SWEEP_EVERY_NS: u64 = 30 * 1_000_000_000;
 
 /// Events that wait for an API over a network; more are dropped and counted. Upstream's queue holds 1,000.
-pub(super) const WAITING_MAX: u64 = 25_000;
+const WAITING_MAX: u64 = 25_000;
 
 /// Where the other threads leave their events.
 #[derive(Clone)]
@@ -51,6 +51,11 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
+    /// An API over a network may take events more slowly than they come.
+    pub(super) fn with_limit(self, is_remote: bool) -> Outbox {
+        if is_remote { Outbox { waiting_max: WAITING_MAX, ..self } } else { self }
+    }
+
     pub(super) fn send(&self, posts: Vec<PodEventPost>) {
         if posts.is_empty() {
             return;

@@ -256,11 +256,7 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let threads = settings.threads.max(1);
         let spawn_error = |source| RuntimeError::Threads { threads, source };
         let watch = api.watch(resource_version)?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|at| format!("filter-{at}"))
-            .build()
-            .map_err(|source| RuntimeError::Pool { threads, source })?;
+        let pool = pool(threads)?;
         let shared = Arc::new(Shared::default());
         shared.handled_version.store(resource_version, Ordering::Release);
         let (to_binder, batches) = bounded(BATCHES_MAX);
@@ -269,10 +265,8 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let (cycles, binds) = recorders;
         let link = settings.link;
         let is_remote = caller.is_some();
-        let mut events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
-        if let Some(outbox) = events.as_mut().filter(|_| is_remote) {
-            outbox.waiting_max = super::events::WAITING_MAX;
-        }
+        let events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
+        let events = events.map(|outbox| outbox.with_limit(is_remote));
         let level = scheduler.settings().events;
         let binder = Binder {
             api: Arc::clone(&api),
@@ -443,6 +437,14 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         }
         self.stop().map(|_| ())
     }
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool, RuntimeError> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|at| format!("filter-{at}"))
+        .build()
+        .map_err(|source| RuntimeError::Pool { threads, source })
 }
 
 impl<C, B> WallRuntime<C, B> {

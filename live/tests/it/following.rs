@@ -81,7 +81,7 @@ impl Script {
         let at = self.at.fetch_add(1, Ordering::SeqCst);
         match self.says.get(at) {
             Some(Said::List(names, version)) => {
-                let items: Vec<Value> = names.iter().map(|name| pod(name, 1)).collect();
+                let items: Vec<Value> = names.iter().map(|name| told_pod(name, 1)).collect();
                 let list = json!({"metadata": {"resourceVersion": version.to_string()}, "items": items});
                 (200, list.to_string())
             }
@@ -96,7 +96,7 @@ impl Script {
     }
 }
 
-fn pod(name: &str, version: u64) -> Value {
+fn told_pod(name: &str, version: u64) -> Value {
     let uid = format!("uid-{name}");
     json!({
         "metadata": {"name": name, "namespace": "default", "uid": uid, "resourceVersion": version.to_string()},
@@ -114,7 +114,7 @@ fn expired_watch_is_followed_by_a_list_that_tells_what_was_missed() {
     let bookmark = json!({"metadata": {"resourceVersion": "40"}});
     let (script, kubeconfig) = Script::serve(vec![
         Said::List(vec!["a", "b"], 10),
-        Said::Watch(vec![event("ADDED", pod("c", 20)), event("BOOKMARK", bookmark)]),
+        Said::Watch(vec![event("ADDED", told_pod("c", 20)), event("BOOKMARK", bookmark)]),
         Said::Watch(vec![event("ERROR", gone)]),
         Said::List(vec!["b", "d"], 50),
         Said::Refusal(410, "Expired"),
@@ -132,7 +132,7 @@ fn object_that_cannot_be_read_is_counted_and_the_others_are_there() {
     let broken = json!({"metadata": {"name": "x", "resourceVersion": "30"}, "spec": {"containers": "none"}});
     let (_, kubeconfig) = Script::serve(vec![
         Said::List(vec!["a"], 10),
-        Said::Watch(vec![event("ADDED", broken), event("ADDED", pod("b", 31))]),
+        Said::Watch(vec![event("ADDED", broken), event("ADDED", told_pod("b", 31))]),
     ]);
     let live = live(kubeconfig.open());
     wait_for("the other one is there", || live.pods().len() == 2);

@@ -15,7 +15,7 @@ use schedlab_core::cycle::engine::EngineSettings;
 use schedlab_core::framework::registry::default_profile;
 use schedlab_core::scheduler::{EventLevel, Scheduler, SchedulerSettings};
 use schedlab_core::world::World;
-use schedlab_live::{Connection, KubeconfigChoice, Limit, LiveCaller, LiveCluster, LiveSettings};
+use schedlab_live::{CallLimit, Connection, KubeconfigChoice, LiveCaller, LiveCluster, LiveSettings};
 use serde_json::{Value, json};
 
 /// Tests that wait longer than this hang.
@@ -91,7 +91,7 @@ impl Served {
 }
 
 pub(crate) fn live(connection: Arc<Connection>) -> Arc<LiveCluster> {
-    let settings = LiveSettings { limit: Limit::None, identity: "here".to_owned() };
+    let settings = LiveSettings { limit: CallLimit::None, identity: "here".to_owned() };
     let live = LiveCluster::start(connection, &settings).expect("kinds are served");
     let begun = Instant::now();
     assert!(live.wait_synced(&|| begun.elapsed() < PATIENCE), "{:?}", live.troubles());

@@ -15,7 +15,7 @@ use schedlab_cluster::runtime::WallRuntime;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::scheduler::FeatureGates;
 use schedlab_live::{
-    Connection, ElectionSettings, KubeconfigChoice, LeaderElection, Leadership, Limit, LiveCaller,
+    CallLimit, Connection, ElectionSettings, KubeconfigChoice, LeaderElection, Leadership, LiveCaller,
     LiveCluster, LiveSettings,
 };
 use schedlab_workloads::executor::make_for_network;
@@ -43,7 +43,7 @@ const SUM_EVERY: Duration = Duration::from_secs(30);
 struct Plan {
     config: Option<SchedulerConfig>,
     gates: FeatureGates,
-    limit: Limit,
+    limit: CallLimit,
     election: Option<ElectionSettings>,
     identity: String,
 }
@@ -98,7 +98,7 @@ impl Plan {
         }
         let client = config.as_ref().map(|config| config.client_connection).unwrap_or_default();
         let qps = args.kube_api_qps.unwrap_or(client.qps);
-        let limit = Limit::of(qps, args.kube_api_burst.unwrap_or(client.burst));
+        let limit = CallLimit::of(qps, args.kube_api_burst.unwrap_or(client.burst));
         let leads = config.as_ref().map(|config| config.leader_election.clone());
         let machine = host::name();
         let elects =
