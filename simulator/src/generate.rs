@@ -179,7 +179,8 @@ fn spread_over_namespaces(shapes: &mut [PodShape]) {
 /// Controllers, and pods that they have something to do with. No other profile draws for this.
 fn add_controllers(choices: &mut Choices, setup: &mut SimulationSetup, shapes: &mut [PodShape]) {
     setup.gates.node_affinity_required_during_execution = true;
-    let all = controllers::IN_TREE.iter();
+    // The others have a simulation of their own (`owners.rs`).
+    let all = controllers::IN_TREE.iter().take(2);
     setup.controllers = match choices.below(6) {
         0 => all.take(1).collect(),
         1 => all.skip(1).collect(),

@@ -66,6 +66,16 @@ impl ConfigFields {
         text.ok_or_else(|| wrong(name, &value, "a text"))
     }
 
+    /// Yes or no.
+    pub(super) fn switch(
+        &mut self,
+        name: &'static str,
+        default: bool,
+    ) -> Result<bool, ControllerConfigError> {
+        let Some(value) = self.take(name) else { return Ok(default) };
+        value.as_bool().ok_or_else(|| wrong(name, &value, "true or false"))
+    }
+
     /// A time in seconds, fractions allowed, as nanoseconds.
     pub(super) fn seconds(
         &mut self,

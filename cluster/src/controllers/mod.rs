@@ -15,15 +15,20 @@
 //! A controller is a folder here, named as upstream's in pkg/controller, and a line of [`IN_TREE`].
 //! docs/writing-a-controller.md is the recipe.
 
+mod amounts;
+pub mod cluster_autoscaler;
 mod config;
 mod controller;
 pub mod daemon;
+pub mod deployment;
 mod descriptor;
 pub mod disruption;
 pub mod job;
 pub mod kubelet;
+pub mod kueue;
 mod mutants;
 pub mod node_lifecycle;
+mod node_rules;
 mod owned;
 mod owner;
 mod pod_template;
@@ -49,7 +54,19 @@ pub use mutants::{ControllerMutant, ControllerMutants};
 pub use report::{ControllerReport, CounterValue, LatencySamples};
 
 /// All controllers, in the order in which they are started.
-pub const IN_TREE: &[ControllerDescriptor] = &[node_lifecycle::DESCRIPTOR, taint_eviction::DESCRIPTOR];
+pub const IN_TREE: &[ControllerDescriptor] = &[
+    node_lifecycle::DESCRIPTOR,
+    taint_eviction::DESCRIPTOR,
+    disruption::DESCRIPTOR,
+    deployment::DESCRIPTOR,
+    replicaset::DESCRIPTOR,
+    statefulset::DESCRIPTOR,
+    daemon::DESCRIPTOR,
+    job::DESCRIPTOR,
+    cluster_autoscaler::DESCRIPTOR,
+    kueue::DESCRIPTOR,
+    kubelet::DESCRIPTOR,
+];
 
 /// The names of all controllers, as kube-controller-manager has them.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -84,6 +101,18 @@ mod tests {
             assert_eq!(names().filter(|name| *name == descriptor.name).count(), 1, "{}", descriptor.name);
         }
         assert!(find("no-such-controller").is_none());
+    }
+
+    #[test]
+    fn every_folder_of_a_controller_is_in_the_list() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controllers");
+        let entries = std::fs::read_dir(folder).expect("the folder of this file");
+        let folders = entries.filter(|entry| entry.as_ref().expect("an entry").path().is_dir()).count();
+        assert_eq!(
+            folders,
+            IN_TREE.len(),
+            "a folder is a controller, and a controller is a line of the list"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::owned::reference_to;
 use crate::api::{ApiError, GenericObject};
-use crate::convert::label_selector_input;
+use crate::convert::{label_selector_input, lift_execution_affinity};
 
 /// A part of an object, by a path such as `/spec/replicas`.
 pub(super) fn pointer<'a>(object: &'a GenericObject, path: &str) -> Option<&'a Value> {
@@ -53,7 +53,9 @@ pub(super) fn uid(object: &GenericObject) -> &str {
 ///
 /// Upstream: pkg/controller/controller_utils.go `GetPodFromTemplate`.
 pub(super) fn pod_of(owner: &GenericObject) -> Result<Pod, ApiError> {
-    let template = pointer(owner, "/spec/template").cloned().unwrap_or_else(|| json!({}));
+    let mut template = pointer(owner, "/spec/template").cloned().unwrap_or_else(|| json!({}));
+    lift_execution_affinity(&mut template)
+        .map_err(|error| ApiError::invalid(&owner.kind, name(owner), format!("spec.template: {error}")))?;
     let mut pod = Pod::from_json(template)
         .map_err(|error| ApiError::invalid(&owner.kind, name(owner), format!("spec.template: {error}")))?;
     let metadata = &mut pod.metadata;

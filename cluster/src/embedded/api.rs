@@ -344,6 +344,21 @@ impl Api for EmbeddedCluster {
 }
 
 impl EmbeddedCluster {
+    /// POSTs of pods that were to come at a time: what is measured of them begins then.
+    pub fn create_pods_intended_at(
+        &self,
+        template: &PodTemplateRef,
+        count: u32,
+        intended_ns: u64,
+    ) -> Result<CreatedPods, ApiError> {
+        let result =
+            self.shared.write(|state, now_ns| state.create_pods(template, count, intended_ns.min(now_ns)));
+        let calls = u64::from(count);
+        let failed = u64::from(result.is_err());
+        self.shared.calls.add(Verb::Post, Target::Pods, Tally { calls: calls.max(failed), failed });
+        result
+    }
+
     /// The pods of a list, without a call: it stands for the informer that a client would have.
     #[must_use]
     pub fn pods_now(&self, filter: PodFilter<'_>) -> Vec<StoredPodRow> {

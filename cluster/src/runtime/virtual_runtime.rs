@@ -15,6 +15,7 @@ use schedlab_core::cycle::probe::{Mark, Probe};
 use schedlab_core::ids::PodUid;
 use schedlab_core::scheduler::{PodEvent, ScheduleOneOutcome, Scheduler};
 
+use super::restart::{self, Crashed};
 use super::virtual_time::{Effect, ReadyCall, ShardCall, VirtualClock, VirtualController, VirtualScheduler};
 use super::wall::RuntimeStatus;
 use crate::api::{Api, ApiError, Watch, WatchEvent};
@@ -58,7 +59,11 @@ pub struct VirtualRuntime {
     watch: Box<dyn Watch>,
     scheduler: VirtualScheduler,
     controllers: Vec<VirtualController>,
-    link: Link<(ReadyCall, u32)>,
+    link: Link<Sent>,
+    /// Moves with every restart of the scheduler.
+    incarnation: u32,
+    /// The scheduler has not started: nobody tells it anything.
+    is_down: bool,
     cycle_ns: u64,
     events: Vec<WatchEvent>,
     calls: Vec<ReadyCall>,
@@ -82,6 +87,15 @@ impl std::fmt::Debug for VirtualRuntime {
             .field("failed_calls", failed_calls)
             .finish_non_exhaustive()
     }
+}
+
+/// A call on its way.
+struct Sent {
+    call: ReadyCall,
+    /// How often its pod was tried.
+    attempts: u32,
+    /// Which scheduler made it.
+    incarnation: u32,
 }
 
 /// Nobody measures.
@@ -113,6 +127,8 @@ impl VirtualRuntime {
             scheduler: VirtualScheduler::new(scheduler),
             controllers,
             link: Link::new(settings.link),
+            incarnation: 0,
+            is_down: false,
             cycle_ns: settings.cycle_ns,
             events: Vec::new(),
             calls: Vec::new(),
@@ -194,6 +210,31 @@ impl VirtualRuntime {
             && self.controllers.iter().all(|controller| controller.next_wake_ns().is_none())
     }
 
+    /// Ends the scheduler as a process that is killed ends; see [`super::Changer::crash_while`].
+    pub fn crash(&mut self, next: Scheduler) -> Crashed {
+        let crashed = Crashed::of(&self.scheduler.scheduler, self.api.as_ref());
+        self.scheduler = VirtualScheduler::new(next);
+        self.incarnation += 1;
+        self.is_down = true;
+        crashed
+    }
+
+    /// Starts the scheduler that took the place of one that ended: it lists everything and watches.
+    pub fn start_again(&mut self) -> Result<(), ApiError> {
+        let now_ns = self.now_ns();
+        // Controllers hear of what has happened by the watch that ends now.
+        self.deliver(now_ns)?;
+        let begun = restart::begin(self.api.as_ref())?;
+        self.scheduler.scheduler.advance(now_ns);
+        for event in &begun.events {
+            self.scheduler.deliver(event, self.api.as_ref(), now_ns);
+        }
+        self.watch = begun.watch;
+        self.is_down = false;
+        self.send(now_ns);
+        Ok(())
+    }
+
     /// Lets the next thing happen, at the latest at `limit_ns`.
     pub fn step(&mut self, limit_ns: Option<u64>) -> Result<VirtualStep, ApiError> {
         if self.settle_now()? {
@@ -241,7 +282,9 @@ impl VirtualRuntime {
         }
         let api = self.api.as_ref();
         for event in events.drain(..) {
-            self.scheduler.deliver(&event, api, now_ns);
+            if !self.is_down {
+                self.scheduler.deliver(&event, api, now_ns);
+            }
             self.controllers.iter_mut().for_each(|controller| controller.deliver(&event, api, now_ns));
         }
         self.events = events;
@@ -253,7 +296,7 @@ impl VirtualRuntime {
 
     fn answer_due(&mut self, now_ns: u64) -> bool {
         let mut any = false;
-        while let Some((call, attempts)) = self.link.take_due(now_ns) {
+        while let Some(Sent { call, attempts, incarnation }) = self.link.take_due(now_ns) {
             let result = call.perform(self.api.as_ref());
             match &result {
                 Ok(_) if matches!(call.effect, Effect::Bind(_)) => {
@@ -262,7 +305,9 @@ impl VirtualRuntime {
                 Ok(_) => {}
                 Err(_) => self.failed_calls += 1,
             }
-            self.scheduler.answer(&call, result, now_ns);
+            if incarnation == self.incarnation {
+                self.scheduler.answer(&call, result, now_ns);
+            }
             self.calls_done += 1;
             any = true;
         }
@@ -327,7 +372,8 @@ impl VirtualRuntime {
                 | Effect::AddDisruptionTarget { .. }
                 | Effect::Delete => (1, 0),
             };
-            self.link.send((call, attempts), u32::try_from(trips).unwrap_or(u32::MAX), now_ns);
+            let sent = Sent { call, attempts, incarnation: self.incarnation };
+            self.link.send(sent, u32::try_from(trips).unwrap_or(u32::MAX), now_ns);
         }
     }
 

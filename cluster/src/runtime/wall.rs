@@ -20,6 +20,7 @@ use super::bridge::Bridge;
 use super::calls::{CallTotals, CallsView};
 use super::events::{Outbox, Recorder};
 use super::record::{BindRecorder, CycleOutcome, CyclePod, CycleRecorder};
+use super::restart::{self, Crashed};
 use crate::api::{Api, ApiError, Binding, NominatedNodeNamePatch, Watch, WatchEvent};
 use crate::clock::{monotonic_ns, own_thread_number};
 use crate::controllers::ControllerConfigError;
@@ -131,6 +132,9 @@ impl RuntimeStatus {
 enum Command {
     Status(Sender<RuntimeStatus>),
     Change(Change),
+    /// The scheduler is gone; this one takes its place, and is told nothing until it starts.
+    Crash(Box<Scheduler>, Sender<Crashed>),
+    Start(Sender<Result<(), ApiError>>),
 }
 
 /// Something to be done to a scheduler, at a time.
@@ -165,6 +169,23 @@ impl Changer {
             let _ = reply.send(change(scheduler, now_ns));
         });
         self.commands.send(Command::Change(change)).ok()?;
+        receive_while(&answer, waits)
+    }
+}
+
+impl Changer {
+    /// Ends the scheduler as a process that is killed ends: what it knew and had not sent is lost, what is
+    /// on its way to the API arrives. `next` is told nothing before [`Changer::start_while`].
+    pub fn crash_while(&self, waits: &dyn Fn() -> bool, next: Scheduler) -> Option<Crashed> {
+        let (reply, answer) = bounded(1);
+        self.commands.send(Command::Crash(Box::new(next), reply)).ok()?;
+        receive_while(&answer, waits)
+    }
+
+    /// Starts the scheduler that took the place of one that ended: it lists everything and watches.
+    pub fn start_while(&self, waits: &dyn Fn() -> bool) -> Option<Result<(), ApiError>> {
+        let (reply, answer) = bounded(1);
+        self.commands.send(Command::Start(reply)).ok()?;
         receive_while(&answer, waits)
     }
 }
@@ -255,19 +276,17 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
     ) -> Result<Self, RuntimeError> {
         let threads = settings.threads.max(1);
         let spawn_error = |source| RuntimeError::Threads { threads, source };
-        let watch = api.watch(resource_version)?;
-        let pool = pool(threads)?;
+        let (watch, pool) = (api.watch(resource_version)?, pool(threads)?);
         let shared = Arc::new(Shared::default());
         shared.handled_version.store(resource_version, Ordering::Release);
         let (to_binder, batches) = bounded(BATCHES_MAX);
         let (answers, from_binder) = unbounded();
         let (commands, from_handle) = unbounded();
-        let (cycles, binds) = recorders;
-        let link = settings.link;
+        let ((cycles, binds), link) = (recorders, settings.link);
         let is_remote = caller.is_some();
+        let calls_are_instant = link.is_instant() && !is_remote;
         let events = start_events(&api, &scheduler, &shared, link).map_err(spawn_error)?;
         let events = events.map(|outbox| outbox.with_limit(is_remote));
-        let level = scheduler.settings().events;
         let binder = Binder {
             api: Arc::clone(&api),
             shared: Arc::clone(&shared),
@@ -276,10 +295,10 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
             recorder: binds,
             extenders: scheduler.extenders().iter().filter(|it| it.does(Verb::Bind)).cloned().collect(),
             scratch: Scratch::default(),
-            scheduled: events.clone().filter(|_| level == EventLevel::All),
+            scheduled: events.clone().filter(|_| scheduler.settings().events == EventLevel::All),
         };
         // An extender that binds is asked over HTTP: the loop must not wait for its answer.
-        let (calls_go, binder) = if link.is_instant() && binder.extenders.is_empty() && !is_remote {
+        let (calls_go, binder) = if calls_are_instant && binder.extenders.is_empty() {
             (CallsGo::Inline(Box::new(binder)), None)
         } else {
             let run = move || match caller {
@@ -293,7 +312,9 @@ impl<C: CycleRecorder + 'static, B: BindRecorder + 'static> WallRuntime<C, B> {
         let mut driver = Driver {
             api,
             watch,
-            blocking: Blocking::of(&scheduler, link.is_instant() && !is_remote),
+            blocking: Blocking::of(&scheduler, calls_are_instant),
+            calls_are_instant,
+            is_down: false,
             scheduler,
             bridge: Bridge::default(),
             shared: Arc::clone(&shared),
@@ -554,6 +575,9 @@ struct Driver<C, B> {
     api: Arc<dyn Api>,
     watch: Box<dyn Watch>,
     blocking: Blocking,
+    calls_are_instant: bool,
+    /// The scheduler has not started: nobody tells it anything.
+    is_down: bool,
     scheduler: Scheduler,
     bridge: Bridge,
     shared: Arc<Shared>,
@@ -629,8 +653,8 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
             let times_spans = self.recorder.times_spans();
             self.scheduler.set_timing(times_spans);
             self.scheduler.advance(now_ns);
-            for event in &events {
-                self.handle(event, now_ns);
+            if !self.is_down {
+                events.iter().for_each(|event| self.handle(event, now_ns));
             }
             for Answer { id, pod, result } in self.from_binder.try_iter().take(answer_count).flatten() {
                 self.blocking.answered(id);
@@ -796,9 +820,46 @@ impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
                     // Other profiles may have the numbers now.
                     self.report_profiles();
                 }
+                Ok(Command::Crash(next, reply)) => {
+                    let _ = reply.send(self.crash(*next));
+                }
+                Ok(Command::Start(reply)) => {
+                    let _ = reply.send(self.start());
+                }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
             }
         }
+    }
+}
+
+impl<C: CycleRecorder, B: BindRecorder> Driver<C, B> {
+    fn crash(&mut self, next: Scheduler) -> Crashed {
+        let crashed = Crashed::of(&self.scheduler, self.api.as_ref());
+        while 0 < self.shared.calls_in_flight.load(Ordering::Acquire)
+            && !self.shared.stop.load(Ordering::Acquire)
+        {
+            self.watch.wait(IDLE_WAIT);
+        }
+        // Answers to calls of the one that is gone.
+        self.from_binder.try_iter().for_each(drop);
+        self.scheduler = next;
+        self.bridge = Bridge::default();
+        self.blocking = Blocking::of(&self.scheduler, self.calls_are_instant);
+        self.is_down = true;
+        self.report_profiles();
+        crashed
+    }
+
+    fn start(&mut self) -> Result<(), ApiError> {
+        let begun = restart::begin(self.api.as_ref())?;
+        let now_ns = monotonic_ns();
+        self.scheduler.advance(now_ns);
+        begun.events.iter().for_each(|event| self.handle(event, now_ns));
+        self.watch = begun.watch;
+        self.shared.handled_version.store(begun.resource_version, Ordering::Release);
+        self.shared.is_resting.store(false, Ordering::Release);
+        self.is_down = false;
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use schedlab_core::ids::PodUid;
 use serde_json::json;
 
+use super::node_rules::Verdict;
 use super::owned::OwnedPod;
 use super::owner::{BURST_REPLICAS, Owners, Ownership, Plan, Pods};
 use super::pod_template::{pod_of, uid};
@@ -27,7 +28,7 @@ use super::{
     ControllerMutants, ControllerSettings, PodsWatched, Sharding, SideTables, WatchScope,
 };
 use crate::api::{ApiError, EventKind, GenericObject, NodeEntry, SpecId};
-use rules::{DaemonRules, Verdict, for_node, node_of};
+use rules::{for_node, node_of, rules_of};
 
 /// Its line in the list of controllers.
 pub const DESCRIPTOR: ControllerDescriptor = ControllerDescriptor {
@@ -70,7 +71,7 @@ impl Ownership for Daemons {
 
     fn plan(&mut self, set: &GenericObject, pods: Pods<'_>, context: ControllerContext<'_>) -> Plan {
         let Ok(template) = pod_of(set) else { return Plan::default() };
-        let mut rules = DaemonRules::of(&template);
+        let mut rules = rules_of(&template);
         let mut on_node: BTreeMap<Arc<str>, Vec<(PodUid, &OwnedPod)>> = BTreeMap::new();
         let mut plan = Plan::default();
         for &(uid, pod) in pods.iter().filter(|(_, pod)| !pod.is_deleted) {
@@ -82,7 +83,7 @@ impl Ownership for Daemons {
         let (mut desired, mut current, mut misplaced, mut ready) = (0, 0, 0, 0);
         for (name, entry) in &self.nodes {
             let of_node = on_node.remove(name).unwrap_or_default();
-            let verdict = rules.verdict(entry);
+            let verdict = rules.verdict(&entry.input);
             desired += i64::from(verdict == Verdict::Runs);
             let mut active: Vec<_> = of_node.iter().filter(|(_, pod)| pod.is_active()).collect();
             // Those that have ended make room for another.

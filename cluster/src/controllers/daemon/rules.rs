@@ -3,79 +3,14 @@
 use k8s_openapi::api::core::v1::{
     NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, Toleration,
 };
-use schedlab_core::class::selector::NodeSelector as CompiledSelector;
-use schedlab_core::class::tolerations::Toleration as CompiledToleration;
-use schedlab_core::input::PodInput;
-use schedlab_core::interner::{TaintEffect, Vocabulary};
 
-use crate::api::NodeEntry;
-use crate::convert::pod_input;
+use super::super::node_rules::NodeRules;
 
-/// What becomes of a daemon's pod on a node. Upstream: `NodeShouldRunDaemonPod`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// There is to be one.
-    Runs,
-    /// None is made, and one that runs stays.
-    Stays,
-    /// None is to be there.
-    Goes,
-}
-
-/// What a daemon asks of nodes.
-#[derive(Debug)]
-pub(super) struct DaemonRules {
-    vocabulary: Vocabulary,
-    node_name: Option<String>,
-    labels: std::collections::BTreeMap<String, String>,
-    required: Option<CompiledSelector>,
-    tolerations: Vec<CompiledToleration>,
-}
-
-impl DaemonRules {
-    /// Of pods of this template.
-    pub(super) fn of(template: &Pod) -> DaemonRules {
-        let mut vocabulary = Vocabulary::default();
-        let mut daemon = template.clone();
-        add_tolerations(daemon.spec.get_or_insert_default());
-        let spec = daemon.spec.clone().unwrap_or_default();
-        let input: PodInput = pod_input(&daemon).map(|(input, _)| input).unwrap_or_default();
-        let required = input.node_affinity.as_ref().and_then(|affinity| affinity.required.as_deref());
-        DaemonRules {
-            required: required.map(|terms| CompiledSelector::compile(terms, &mut vocabulary)),
-            tolerations: input
-                .tolerations
-                .iter()
-                .map(|toleration| CompiledToleration::compile(toleration, &mut vocabulary))
-                .collect(),
-            node_name: spec.node_name.filter(|name| !name.is_empty()),
-            labels: spec.node_selector.unwrap_or_default(),
-            vocabulary,
-        }
-    }
-
-    pub(super) fn verdict(&mut self, node: &NodeEntry) -> Verdict {
-        let input = &node.input;
-        let is_named = self.node_name.as_ref().is_none_or(|name| *name == input.name);
-        let has_labels = self.labels.iter().all(|(key, value)| input.labels.get(key) == Some(value));
-        let name = self.vocabulary.symbols.intern(&input.name);
-        let labels = self.vocabulary.label_set(&input.labels);
-        let taints = self.vocabulary.taint_set(&input.taints);
-        let is_selected = self.required.as_ref().is_none_or(|it| it.matches(name, labels, &self.vocabulary));
-        if !is_named || !has_labels || !is_selected {
-            return Verdict::Goes;
-        }
-        let untolerated = |effect: TaintEffect| {
-            let taints = self.vocabulary.taints(taints).iter().filter(|taint| taint.effect == effect);
-            let mut taints = taints.filter(|taint| !self.tolerations.iter().any(|it| it.tolerates(taint)));
-            taints.next().is_some()
-        };
-        match (untolerated(TaintEffect::NoExecute), untolerated(TaintEffect::NoSchedule)) {
-            (true, _) => Verdict::Goes,
-            (false, true) => Verdict::Stays,
-            (false, false) => Verdict::Runs,
-        }
-    }
+/// What a daemon of this template asks of nodes: what its pods ask, with the tolerations that they carry.
+pub(super) fn rules_of(template: &Pod) -> NodeRules {
+    let mut daemon = template.clone();
+    add_tolerations(daemon.spec.get_or_insert_default());
+    NodeRules::of(&daemon)
 }
 
 /// Upstream: `AddOrUpdateDaemonPodTolerations`.

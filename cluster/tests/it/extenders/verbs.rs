@@ -226,6 +226,14 @@ fn bind_is_left_to_the_extender() {
 }
 
 #[test]
+fn extender_without_a_way_to_the_api_is_taken_at_its_word() {
+    let store = Arc::new(cluster());
+    let (node, server) = bound_node(|_, _| Answer::Json(json!({"Error": ""})), Arc::clone(&store), false);
+    assert_eq!((node.as_str(), server.requests().len()), ("a", 1));
+    assert_eq!(store.call_counts().calls.get("POST pods/binding"), Some(&1));
+}
+
+#[test]
 fn failing_ignorable_bind_extender_is_skipped() {
     let (node, server) =
         bound_node(|_, _| Answer::Json(json!({"Error": "not today"})), Arc::new(cluster()), true);
