@@ -191,7 +191,12 @@ impl Runs {
 
     #[allow(clippy::cast_precision_loss, reason = "counts of a run are far below 2^53")]
     fn value(&self, metric: FigureMetric, outcome: &Outcome, result: &WorkloadResult) -> Option<f64> {
-        let readings = &outcome.collected.last()?.readings;
+        let part = outcome.collected.last()?;
+        let readings = &part.readings;
+        let counter = |who: &str, what: &str| {
+            let report = outcome.controllers.iter().find(|report| report.controller == who)?;
+            Some(report.counter(what) as f64)
+        };
         let ways = self.plan.settings.parallelism.unwrap_or(DEFAULT_PARALLELISM) as f64;
         let calls = |key: &str| result.api_calls.get(key).copied().unwrap_or(0) as f64;
         let per_pod = |count: f64| count / (result.pods.scheduled.max(1) as f64);
@@ -208,6 +213,19 @@ impl Runs {
             FigureMetric::Repeated => outcome.gates.repeated as f64,
             FigureMetric::Throughput => result.throughput.total,
             FigureMetric::EndToEnd => result.latency_us.get(&Stage::EndToEnd)?.p50,
+            FigureMetric::RemovedWrongly => counter("cluster-autoscaler", "nodes_removed_wrongly")?,
+            FigureMetric::NodesAdded => counter("cluster-autoscaler", "nodes_added").unwrap_or(0.0),
+            FigureMetric::SameNode => {
+                let held = counter("restartScheduler", "pods_held").filter(|held| 0.0 < *held)?;
+                100.0 * counter("restartScheduler", "same_node")? / held
+            }
+            FigureMetric::AsDecided => counter("kueue", "pods_as_decided")?,
+            FigureMetric::Evicted => {
+                counter("taint-eviction-controller", "evicted_by_affinity").unwrap_or(0.0)
+            }
+            FigureMetric::AllBound => part.end_ns.saturating_sub(part.start_ns) as f64 / 1000.0,
+            FigureMetric::ApiCalls => per_pod(result.api_calls.values().sum::<u64>() as f64),
+            FigureMetric::BytesPerPod => result.memory.bytes_per_pod?,
         })
     }
 }

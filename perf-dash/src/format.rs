@@ -1,6 +1,6 @@
 //! Numbers as people read them: separators, units, no more digits than are known.
 
-use schedlab_workloads::results::ControllerResult;
+use schedlab_workloads::results::{ControllerResult, FigureMetric};
 
 /// `12,345,678`.
 pub fn thousands(value: u64) -> String {
@@ -79,6 +79,26 @@ pub(crate) fn decade_micros(exponent: i32) -> String {
 /// A time given in milliseconds.
 pub(crate) fn millis(ms: f64) -> String {
     micros(ms * 1e3)
+}
+
+/// A value of a figure's metric, as a table says it.
+#[must_use]
+pub fn figure_value(metric: FigureMetric, value: f64) -> String {
+    match metric {
+        _ if metric.is_time() => micros(value),
+        FigureMetric::Throughput => rate(value),
+        FigureMetric::Patches
+        | FigureMetric::Events
+        | FigureMetric::Repeated
+        | FigureMetric::RemovedWrongly
+        | FigureMetric::NodesAdded
+        | FigureMetric::AsDecided
+        | FigureMetric::Evicted => thousands(value.round() as u64),
+        FigureMetric::SameNode => format!("{value:.0} %"),
+        FigureMetric::BytesPerPod => bytes(value),
+        _ if 100.0 <= value => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
 }
 
 /// Binary units: `32.0 MiB`.

@@ -17,7 +17,7 @@ pub const DEFAULT_SUITE: &str = "quick";
 pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity"];
 
 /// Built-in suites that are run in variants; see [`crate::study`].
-pub const STUDIES: &[&str] = &["nominated"];
+pub const STUDIES: &[&str] = &["nominated", "stories"];
 
 /// The names of all built-in suites.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -59,6 +59,27 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "templates/node-relabelled.yaml",
         "templates/node-no-execute.yaml",
         "templates/pod-execution-affinity.yaml",
+        "stories/performance-config.yaml",
+        "stories/variants.yaml",
+        "stories/node-of-caches.yaml",
+        "stories/node-of-disks.yaml",
+        "stories/node-of-new-caches.yaml",
+        "stories/node-of-tenants.yaml",
+        "stories/node-of-user-b.yaml",
+        "stories/node-pool.yaml",
+        "stories/node-rack.yaml",
+        "stories/pod-kueue.yaml",
+        "stories/pod-of-a-rack-node.yaml",
+        "stories/pod-small.yaml",
+        "stories/pod-whole-node.yaml",
+        "stories/replicaset-caches.yaml",
+        "stories/replicaset-disk-10.yaml",
+        "stories/replicaset-disk-20.yaml",
+        "stories/replicaset-user-a.yaml",
+        "stories/replicaset-user-b.yaml",
+        "stories/scheduler-claim-gate.yaml",
+        "stories/scheduler-quick-backoff.yaml",
+        "stories/scheduler-slow-binding.yaml",
         "nominated/performance-config.yaml",
         "nominated/scheduler.yaml",
         "nominated/variants.yaml",

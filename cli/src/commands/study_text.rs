@@ -40,7 +40,9 @@ fn cells(figure: &Figure, row: &FigureRow) -> Vec<String> {
     cells.push(row.variant.clone());
     for &metric in &figure.metrics {
         let value = row.values.get(&metric);
-        cells.push(value.map_or_else(|| "-".to_owned(), |value| number(metric, value.median.value)));
+        cells.push(
+            value.map_or_else(|| "-".to_owned(), |value| format::figure_value(metric, value.median.value)),
+        );
         if metric.comparison() != FigureComparison::None {
             cells.push(value.and_then(|value| compared(metric, value)).unwrap_or_default());
         }
@@ -69,19 +71,7 @@ fn compared(metric: FigureMetric, value: &FigureValue) -> Option<String> {
 
 fn signed(metric: FigureMetric, value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", number(metric, value.abs()))
-}
-
-fn number(metric: FigureMetric, value: f64) -> String {
-    match metric {
-        _ if metric.is_time() => format::micros(value),
-        FigureMetric::Throughput => format::rate(value),
-        FigureMetric::Patches | FigureMetric::Events | FigureMetric::Repeated => {
-            format::thousands(value.round() as u64)
-        }
-        _ if 100.0 <= value => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
+    format!("{sign}{}", format::figure_value(metric, value.abs()))
 }
 
 #[cfg(test)]

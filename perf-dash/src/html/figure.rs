@@ -226,7 +226,7 @@ fn point(figure: &Figure, rows: &[FigureRow], scale: LogScale) -> Markup {
 
 fn value_cells(metric: FigureMetric, value: Option<&FigureValue>) -> Markup {
     html! {
-        td.num { @if let Some(value) = value { (number(metric, value.median.value)) } @else { "\u{2013}" } }
+        td.num { @if let Some(value) = value { (format::figure_value(metric, value.median.value)) } @else { "\u{2013}" } }
         @match metric.comparison() {
             FigureComparison::None => {}
             FigureComparison::Extra => {
@@ -242,7 +242,7 @@ fn value_cells(metric: FigureMetric, value: Option<&FigureValue>) -> Markup {
 fn more(metric: FigureMetric, extra: Estimate) -> Markup {
     let signed = |value: f64| {
         let sign = if value < 0.0 { "\u{2212}" } else { "+" };
-        format!("{sign}{}", number(metric, value.abs()))
+        format!("{sign}{}", format::figure_value(metric, value.abs()))
     };
     html! {
         (signed(extra.value))
@@ -254,18 +254,6 @@ fn times(ratio: Estimate) -> Markup {
     html! {
         (format!("{:.2}", ratio.value))
         @if !ratio.is_exact() { " " span.muted { (format!("[{:.2}, {:.2}]", ratio.low, ratio.high)) } }
-    }
-}
-
-fn number(metric: FigureMetric, value: f64) -> String {
-    match metric {
-        _ if metric.is_time() => format::micros(value),
-        FigureMetric::Throughput => format::rate(value),
-        FigureMetric::Patches | FigureMetric::Events | FigureMetric::Repeated => {
-            format::thousands(value.round() as u64)
-        }
-        _ if 100.0 <= value => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Collecting {
     attempts: u64,
     /// What was counted before.
     counts: MetricValues,
+    /// What a scheduler counted that has ended since.
+    carried: MetricValues,
     /// Pods of the part that were on a node before.
     scheduled: u64,
     /// Pods of the part that were there before.
@@ -112,6 +114,7 @@ impl OpContext<'_> {
             calls,
             attempts,
             counts,
+            carried: MetricValues::default(),
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
@@ -153,6 +156,7 @@ impl OpContext<'_> {
             Runtime::Virtual(side) => side.stop_measuring(),
         };
         let counts = answers.then(|| self.counts()).flatten();
+        readings.series.merge(&part.carried);
         readings.series.merge(&counts.unwrap_or_default().since(&part.counts));
         let rows = self.pods_of(&part.namespaces, &part.labels);
         let scheduled = match part.looks_at {
@@ -180,6 +184,15 @@ impl OpContext<'_> {
             attempts,
         });
         Ok(())
+    }
+
+    /// The scheduler is about to end, and the next one counts from 0.
+    pub(super) fn carry_counts(&mut self) {
+        let Some(counts) = self.counts() else { return };
+        if let Some(part) = &mut self.collecting {
+            part.carried.merge(&counts.since(&part.counts));
+            part.counts = MetricValues::default();
+        }
     }
 
     /// In virtual time the scheduler has no thread of its own.

@@ -25,7 +25,9 @@ use super::background::BackgroundJob;
 use super::collect::Collecting;
 use super::error::OpError;
 use super::outcome::{Collected, Ending};
+use super::restart::SchedulerMaker;
 use super::runtime::Runtime;
+use super::tally::{HeldAtRestart, OpTally};
 use super::{Control, objects};
 use crate::ops::{OpSupport, ResolvedOp};
 
@@ -54,13 +56,18 @@ pub struct OpContext<'a> {
     pub(super) collected: Vec<Collected>,
     /// The file of the profile under way.
     pub(super) profiled: Option<String>,
+    /// What ops count, by opcode.
+    pub(super) tallies: Vec<(&'static str, OpTally)>,
+    /// Makes the next scheduler.
+    pub(super) maker: SchedulerMaker<'a>,
+    pub(super) held_at_restart: Vec<HeldAtRestart>,
 }
 
 /// The op that runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpPosition {
     index: usize,
-    opcode: &'static str,
+    pub(super) opcode: &'static str,
 }
 
 impl OpPosition {

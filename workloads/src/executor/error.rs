@@ -160,6 +160,18 @@ pub enum OpError {
         /// How long it was tried.
         duration: Duration,
     },
+    /// Nobody can be nominated.
+    #[error("no node has the labels {labels:?}; create one before, or correct `nodeSelector`")]
+    NoNode {
+        /// The labels.
+        labels: String,
+    },
+    /// The scheduler that was to begin could not be made.
+    #[error("the scheduler could not be started again: {source}")]
+    Restart {
+        /// Why not.
+        source: Box<ExecuteError>,
+    },
     /// An earlier op failed in the background.
     #[error("op {index} ({opcode}), in the background: {source}")]
     Background {

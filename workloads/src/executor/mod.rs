@@ -20,10 +20,12 @@ pub(crate) mod objects;
 mod outcome;
 mod prefix;
 mod profiler;
+mod restart;
 mod runtime;
 mod scheduler;
 mod stagnation;
 mod start;
+mod tally;
 mod time;
 mod virtual_side;
 mod wait;
@@ -60,6 +62,7 @@ pub(crate) use prefix::run_until;
 pub use profiler::{NoProfiler, Profiler};
 pub use scheduler::make_for_network;
 pub(crate) use scheduler::read_config;
+pub(crate) use tally::OpTally;
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]
@@ -241,7 +244,9 @@ impl Executor<'_> {
             context.finish_placements()?;
         }
         let waits = waits(context.control.interrupt);
-        let controllers = context.runtime.stop(&waits)?;
+        let op_reports = context.op_reports();
+        let mut controllers = context.runtime.stop(&waits)?;
+        controllers.extend(op_reports);
         if let Some(reading) = reading {
             reading.end()?;
         }
@@ -250,7 +255,7 @@ impl Executor<'_> {
             controllers,
             extenders: extenders.iter().map(|it| calls_of(it)).collect(),
             collected: context.collected,
-            node_count: context.node_count,
+            node_count: context.cluster.nodes_now().len() as u64,
             pod_count: context.cluster.pod_count() as u64,
             failed_calls,
             store_bytes: context.cluster.memory_bytes() as u64,

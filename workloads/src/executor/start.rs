@@ -21,6 +21,7 @@ use super::background::Background;
 use super::context::{OpContext, OpPosition};
 use super::controllers::{ControllerSetup, Controllers};
 use super::error::ExecuteError;
+use super::restart::SchedulerMaker;
 use super::runtime::{Runtime, WallSide};
 use super::scheduler::{self, Setup};
 use super::virtual_side::VirtualSide;
@@ -61,6 +62,7 @@ impl<'a> Executor<'a> {
         };
         let (mut scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
         scheduler.note_preemptions(control.placements.is_some());
+        let maker = SchedulerMaker::new(settings, setup, control, &extenders);
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let mut reading = None;
         let reader = control.placements.map(|log| PlacementReader::new(Arc::clone(&cluster), log.clone()));
@@ -95,6 +97,9 @@ impl<'a> Executor<'a> {
             collecting: None,
             collected: Vec::new(),
             profiled: None,
+            tallies: Vec::new(),
+            maker,
+            held_at_restart: Vec::new(),
         };
         Ok(Executor { context, extenders, reading })
     }

@@ -28,7 +28,7 @@ pub(crate) struct Ticks {
 
 impl OpContext<'_> {
     /// The time.
-    pub(super) fn now_ns(&self) -> u64 {
+    pub(crate) fn now_ns(&self) -> u64 {
         match &self.runtime {
             Runtime::Wall(_) => monotonic_ns(),
             Runtime::Virtual(side) => side.now_ns(),
@@ -48,6 +48,11 @@ impl OpContext<'_> {
     pub(crate) fn sleep(&self, duration: Duration) -> Result<Ending, OpError> {
         let is_over = self.pass_until(self.now_ns().saturating_add(ns(duration)))?;
         Ok(if is_over { Ending::Completed } else { Ending::Interrupted })
+    }
+
+    /// Waits until a time; `false` if the run is interrupted before.
+    pub(crate) fn wait_until(&self, at_ns: u64) -> Result<bool, OpError> {
+        self.pass_until(at_ns)
     }
 
     /// Ticks from now on.

@@ -15,8 +15,11 @@
 //! Upstream: the table in scheduler_perf.go `op.UnmarshalJSON`, and each op's `isValid` and `patchParams`.
 
 pub mod alloc_resource_claims;
+pub mod arrivals;
 pub mod barrier;
+mod chosen;
 pub mod churn;
+pub mod completions;
 mod count;
 pub mod create_any;
 pub mod create_namespaces;
@@ -25,14 +28,22 @@ pub mod create_pod_groups;
 pub mod create_pod_sets;
 pub mod create_pods;
 pub mod create_resource_claims;
+pub mod delete_nodes;
 pub mod delete_pods;
 mod descriptor;
+pub mod evict;
+pub mod nominate;
+mod pace;
+pub mod restart_scheduler;
+#[cfg(test)]
+mod sample;
 pub mod sleep;
 pub mod start_collecting_metrics;
 pub mod start_collecting_profile;
 pub mod stop_collecting_metrics;
 pub mod stop_collecting_profile;
 pub mod update_any;
+pub mod update_nodes;
 
 use std::sync::Arc;
 
@@ -48,8 +59,10 @@ use crate::yaml::{Node, Value};
 /// Every opcode, in the order in which a message names them.
 pub const IN_TREE: &[&OpDescriptor] = &[
     &alloc_resource_claims::DESCRIPTOR,
+    &arrivals::DESCRIPTOR,
     &barrier::DESCRIPTOR,
     &churn::DESCRIPTOR,
+    &completions::DESCRIPTOR,
     &create_any::DESCRIPTOR,
     &create_namespaces::DESCRIPTOR,
     &create_nodes::DESCRIPTOR,
@@ -57,13 +70,18 @@ pub const IN_TREE: &[&OpDescriptor] = &[
     &create_pod_sets::DESCRIPTOR,
     &create_pods::DESCRIPTOR,
     &create_resource_claims::DESCRIPTOR,
+    &delete_nodes::DESCRIPTOR,
     &delete_pods::DESCRIPTOR,
+    &evict::DESCRIPTOR,
+    &nominate::DESCRIPTOR,
+    &restart_scheduler::DESCRIPTOR,
     &sleep::DESCRIPTOR,
     &start_collecting_metrics::DESCRIPTOR,
     &start_collecting_profile::DESCRIPTOR,
     &stop_collecting_metrics::DESCRIPTOR,
     &stop_collecting_profile::DESCRIPTOR,
     &update_any::DESCRIPTOR,
+    &update_nodes::DESCRIPTOR,
 ];
 
 /// The names of [`IN_TREE`], in the same order.
@@ -185,7 +203,9 @@ mod tests {
         let stem = |entry: std::fs::DirEntry| entry.path().file_stem().map(|stem| stem.to_owned());
         let mut files: Vec<String> =
             entries.map(|entry| stem(entry.unwrap()).unwrap().into_string().unwrap()).collect();
-        files.retain(|stem| !["mod", "count", "descriptor"].contains(&stem.as_str()));
+        files.retain(|stem| {
+            !["mod", "chosen", "count", "descriptor", "pace", "sample"].contains(&stem.as_str())
+        });
         files.sort();
         let mut listed: Vec<String> = OPCODES.into_iter().map(file_of).collect();
         listed.sort();

@@ -129,6 +129,37 @@ pub enum ResolveProblem {
         /// What is counted.
         limit: Limit,
     },
+    /// A rate below 0.
+    #[error("parameter {param} is {rate}, and a rate cannot be negative; set it to 0 or more")]
+    NegativeRate {
+        /// The parameter, with its `$`.
+        param: String,
+        /// Its value.
+        rate: i64,
+    },
+    /// Nothing would ever happen.
+    #[error("the rate is 0, so nothing would ever happen; set it to more than 0")]
+    NoRate,
+    /// A file of arrivals that cannot be read.
+    #[error("{path}:{line}: {message}")]
+    Arrivals {
+        /// The file as written.
+        path: String,
+        /// Its line.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// More pods than were recorded.
+    #[error(
+        "{count} pods are to arrive, but {recorded} arrivals are recorded; lower `count` or leave it out"
+    )]
+    TooFewArrivals {
+        /// In the file.
+        recorded: usize,
+        /// Asked for.
+        count: i64,
+    },
     /// collectMetrics over no pods.
     #[error("`collectMetrics` with a count of 0 measures nothing; use a count of 1 or more")]
     NothingToMeasure,

@@ -78,11 +78,28 @@ pub enum FigureMetric {
     Throughput,
     /// Median time from a pod's creation to its binding.
     EndToEnd,
+    /// Nodes that the autoscaler removed although pods were on their way to them.
+    RemovedWrongly,
+    /// Nodes that the autoscaler added.
+    NodesAdded,
+    /// Of the pods that were being bound when the scheduler was restarted, the percentage that is on the node that
+    /// had been chosen.
+    SameNode,
+    /// Pods where Kueue decided that they should be.
+    AsDecided,
+    /// Pods evicted because their node no longer suits them.
+    Evicted,
+    /// From the begin to the last binding.
+    AllBound,
+    /// All calls of everybody to the API, per scheduled pod.
+    ApiCalls,
+    /// Memory of the engine and the store, per pod.
+    BytesPerPod,
 }
 
 impl FigureMetric {
     /// Every metric.
-    pub const ALL: [FigureMetric; 11] = [
+    pub const ALL: [FigureMetric; 19] = [
         FigureMetric::Evaluated,
         FigureMetric::Iterations,
         FigureMetric::KepIterations,
@@ -94,6 +111,14 @@ impl FigureMetric {
         FigureMetric::Repeated,
         FigureMetric::Throughput,
         FigureMetric::EndToEnd,
+        FigureMetric::RemovedWrongly,
+        FigureMetric::NodesAdded,
+        FigureMetric::SameNode,
+        FigureMetric::AsDecided,
+        FigureMetric::Evicted,
+        FigureMetric::AllBound,
+        FigureMetric::ApiCalls,
+        FigureMetric::BytesPerPod,
     ];
 
     /// As a variants file writes it.
@@ -111,6 +136,14 @@ impl FigureMetric {
             FigureMetric::Repeated => "repeated",
             FigureMetric::Throughput => "throughput",
             FigureMetric::EndToEnd => "endToEnd",
+            FigureMetric::RemovedWrongly => "removedWrongly",
+            FigureMetric::NodesAdded => "nodesAdded",
+            FigureMetric::SameNode => "sameNode",
+            FigureMetric::AsDecided => "asDecided",
+            FigureMetric::Evicted => "evicted",
+            FigureMetric::AllBound => "allBound",
+            FigureMetric::ApiCalls => "apiCalls",
+            FigureMetric::BytesPerPod => "bytesPerPod",
         }
     }
 
@@ -129,6 +162,14 @@ impl FigureMetric {
             FigureMetric::Repeated => "not repeated",
             FigureMetric::Throughput => "pods/s",
             FigureMetric::EndToEnd => "e2e p50",
+            FigureMetric::RemovedWrongly => "nodes removed wrongly",
+            FigureMetric::NodesAdded => "nodes added",
+            FigureMetric::SameNode => "same node after restart",
+            FigureMetric::AsDecided => "where Kueue decided",
+            FigureMetric::Evicted => "evicted",
+            FigureMetric::AllBound => "all bound after",
+            FigureMetric::ApiCalls => "calls/pod",
+            FigureMetric::BytesPerPod => "memory/pod",
         }
     }
 
@@ -140,8 +181,17 @@ impl FigureMetric {
             | FigureMetric::KepIterations
             | FigureMetric::BindingCalls
             | FigureMetric::Events
-            | FigureMetric::Repeated => FigureComparison::None,
-            FigureMetric::Throughput | FigureMetric::EndToEnd => FigureComparison::Ratio,
+            | FigureMetric::Repeated
+            | FigureMetric::RemovedWrongly
+            | FigureMetric::NodesAdded
+            | FigureMetric::SameNode
+            | FigureMetric::AsDecided
+            | FigureMetric::Evicted => FigureComparison::None,
+            FigureMetric::Throughput
+            | FigureMetric::EndToEnd
+            | FigureMetric::AllBound
+            | FigureMetric::ApiCalls
+            | FigureMetric::BytesPerPod => FigureComparison::Ratio,
             FigureMetric::Evaluated
             | FigureMetric::CycleMedian
             | FigureMetric::PatchCalls
@@ -152,7 +202,7 @@ impl FigureMetric {
     /// It is a time, in microseconds.
     #[must_use]
     pub fn is_time(self) -> bool {
-        matches!(self, FigureMetric::CycleMedian | FigureMetric::EndToEnd)
+        matches!(self, FigureMetric::CycleMedian | FigureMetric::EndToEnd | FigureMetric::AllBound)
     }
 }
 

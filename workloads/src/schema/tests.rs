@@ -102,6 +102,8 @@ fn every_opcode_is_read_with_all_its_fields() {
   - {opcode: barrier, namespaces: [a], labelSelector: {a: b}, stageRequirement: Attempted}
   - {opcode: sleep, duration: 500ms, durationParam: $d}
   - {opcode: startCollectingMetrics, name: x, namespaces: [a], labelSelector: {a: b}}
+  - {opcode: arrivals, pattern: bursts, burstSize: 2, count: 2, countParam: $c, namespace: n, podTemplatePath: t, templateParams: {a: 1}, podsPerSecond: 1.5, podsPerSecondParam: $p, skipWaitToCompletion: true}
+  - {opcode: arrivals, pattern: recorded, recordedPath: r, collectMetrics: true}
   - {opcode: createPodGroups, namespace: n, templatePath: t, templateParams: {a: 1}, count: 2, countParam: $c}
   - {opcode: startCollectingProfile, type: cpu, filePath: f}
   - {opcode: stopCollectingProfile, type: CPU}";

@@ -3,7 +3,9 @@
 mod controllers;
 mod metrics;
 mod ops;
+mod own_ops;
 mod pod_groups;
+mod stories;
 mod suites;
 mod support;
 mod upstream_files;

@@ -132,6 +132,11 @@ const TEMPLATES: &[(&str, &str)] = &[
         "t/member.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: 'member-{{.Index}}'}\nspec:\n  {{if .priority}}priority: {{.priority}}{{end}}\n  schedulerName: {{if .scheduler}}{{.scheduler}}{{else}}default-scheduler{{end}}\n  schedulingGroup: {podGroupName: 'gang-{{DivideInt .Index .size}}'}\n  containers: [{name: a, image: i, resources: {requests: {cpu: '{{if .cpu}}{{.cpu}}{{else}}1{{end}}'}}}]\n",
     ),
+    ("t/arrivals.txt", "# seconds from the begin\n0\n0.5\n2\n"),
+    (
+        "t/deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 5\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: i}]}\n",
+    ),
     ("t/kindless.yaml", "metadata: {name: a}\n"),
     (
         "t/pv.yaml",

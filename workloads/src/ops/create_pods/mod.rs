@@ -6,10 +6,12 @@ mod pods;
 mod steady;
 mod volumes;
 
+pub(super) use pods::Templates;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::pods::{Templates, create};
+use self::pods::create;
 use super::count::Count;
 use super::descriptor::{
     Measuring, OpDescriptor, OpFacts, OpSupport, ResolvedOp, ResolvedOps, RunOp, WrittenOp, one,

@@ -1,7 +1,9 @@
 //! The pods of createPods: rendered, and created as fast as the API takes them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{Api, PodTemplateRef};
 use serde_json::{Value, json};
 
@@ -43,7 +45,7 @@ pub(super) fn create(context: &OpContext<'_>, templates: &Templates, count: u32)
 
 /// The pods of an op before they are created. Rendering and conversion happen before the clock
 /// runs: upstream's client does that work beside the scheduler, on other cores.
-pub(super) enum Templates {
+pub(in crate::ops) enum Templates {
     /// All pods are alike but for their names.
     One(PodTemplateRef),
     /// Each pod has its own, or shares it with some.
@@ -51,14 +53,17 @@ pub(super) enum Templates {
 }
 
 /// A pod and what is created before it.
-pub(super) struct OnePod {
+pub(in crate::ops) struct OnePod {
     template: PodTemplateRef,
     volume: Option<BoundVolume>,
 }
 
 impl Templates {
     /// `None` when the run was interrupted meanwhile: a hundred thousand pods take seconds.
-    pub(super) fn prepare(context: &OpContext<'_>, op: &CreatePods) -> Result<Option<Templates>, OpError> {
+    pub(in crate::ops) fn prepare(
+        context: &OpContext<'_>,
+        op: &CreatePods,
+    ) -> Result<Option<Templates>, OpError> {
         let template = op.template.as_ref();
         let batches = template.is_some() && 2 <= op.signature_batch_size;
         let by_index = template.is_some_and(|template| template.depends_on_index());
@@ -80,6 +85,32 @@ impl Templates {
             pods.push(OnePod { template, volume: volume.transpose()? });
         }
         Ok(Some(Templates::Each(pods)))
+    }
+}
+
+impl Templates {
+    /// Makes the pods of these numbers; what is measured of them begins at a time that may be over.
+    pub(in crate::ops) fn create_intended_at(
+        &self,
+        cluster: &EmbeddedCluster,
+        numbers: Range<usize>,
+        intended_ns: u64,
+    ) -> Result<(), OpError> {
+        match self {
+            Templates::One(template) => {
+                let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                cluster.create_pods_intended_at(template, count, intended_ns)?;
+            }
+            Templates::Each(pods) => {
+                for OnePod { template, volume } in &pods[numbers] {
+                    if let Some(volume) = volume {
+                        volume.create(cluster)?;
+                    }
+                    cluster.create_pods_intended_at(template, 1, intended_ns)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
