@@ -1,5 +1,6 @@
 //! The plugins registered beside upstream's and enabled by a configuration file, as a user does it.
 
+mod command_line;
 mod coscheduling;
 
 use std::sync::Arc;

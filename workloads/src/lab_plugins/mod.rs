@@ -7,13 +7,65 @@
 pub mod claim_gate;
 pub mod pre_bind_work;
 
-use schedlab_core::framework::registry::Registry;
+use std::sync::OnceLock;
 
-/// The plugins that ship with the engine, and these.
+use schedlab_core::framework::registry::{AlreadyRegistered, Factory, Registry};
+
+/// A plugin that somebody else has written.
+#[derive(Clone)]
+pub struct UserPlugin {
+    /// Its name in configuration files.
+    pub name: String,
+    /// What makes it.
+    pub factory: Factory,
+}
+
+/// Those of this process.
+static USER_PLUGINS: OnceLock<Vec<UserPlugin>> = OnceLock::new();
+
+/// Makes plugins known to everything that this process runs. To be called once, before anything runs.
+pub fn add_user_plugins(plugins: Vec<UserPlugin>) -> Result<(), AlreadyRegistered> {
+    let mut registry = registry();
+    register_all(&mut registry, &plugins)?;
+    match USER_PLUGINS.set(plugins) {
+        Ok(()) => Ok(()),
+        Err(late) => late.first().map_or(Ok(()), |plugin| Err(AlreadyRegistered(plugin.name.clone()))),
+    }
+}
+
+fn register_all(registry: &mut Registry, plugins: &[UserPlugin]) -> Result<(), AlreadyRegistered> {
+    for UserPlugin { name, factory } in plugins {
+        let factory = Factory::clone(factory);
+        registry.register(name, move |args, vocabulary| factory(args, vocabulary))?;
+    }
+    Ok(())
+}
+
+/// The plugins that ship with the engine, those of the lab, and those of whoever wrote the program.
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::new_in_tree();
     registry.register(claim_gate::NAME, claim_gate::factory).expect("no plugin upstream has this name");
     registry.register(pre_bind_work::NAME, pre_bind_work::factory).expect("no plugin upstream has this name");
+    let own = USER_PLUGINS.get().map(Vec::as_slice).unwrap_or_default();
+    register_all(&mut registry, own).expect("their names were checked when they were added");
     registry
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn user_plugin_may_not_take_a_name_that_is_there() {
+        let plugin =
+            |name: &str| UserPlugin { name: name.to_owned(), factory: Arc::new(claim_gate::factory) };
+        let mut registry = registry();
+        let error = register_all(&mut registry, &[plugin("NodeName")]).expect_err("upstream's").to_string();
+        assert_eq!(error, "a plugin named `NodeName` is registered already; give this one another name");
+        register_all(&mut registry, &[plugin("Mine")]).expect("it is free");
+        assert!(registry.contains("Mine"));
+    }
 }
