@@ -55,10 +55,13 @@ fn main() {
             print_row(&format!("filter/{}", case.pod.path), filter(&mut situation, &case, size), size);
         }
     }
+    let mut with_devices = Situation::with_devices(size.node_count);
     for (plugin, twin) in IN_TREE.iter().filter_map(|plugin| Some((plugin.name, plugin.twin.score?))) {
         for pod in (twin.benches)() {
             let case = Case { plugin, pod };
-            print_row(&format!("score/{}", case.pod.path), score(&mut situation, &case, size), size);
+            let has_claims = !case.pod.pod.resource_claims.is_empty();
+            let situation = if has_claims { &mut with_devices } else { &mut situation };
+            print_row(&format!("score/{}", case.pod.path), score(situation, &case, size), size);
         }
     }
     evict::run(size);

@@ -10,6 +10,10 @@ use schedlab_core::framework::args::PluginArgs;
 use schedlab_core::framework::plugin::Plugin;
 use schedlab_core::framework::registry::Registry;
 use schedlab_core::ids::{ClassId, PodUid};
+use schedlab_core::input::dra::{
+    DeviceAllocationMode, DeviceClassInput, DeviceInput, DeviceRequestInput, DraInput,
+    ExactDeviceRequestInput, NodeReachInput, Quantities, ResourceClaimInput, ResourceSliceInput,
+};
 use schedlab_core::input::storage::{
     BindingMode, ClaimInput, ClaimRefInput, CsiNodeInput, PersistentVolumeInput, PersistentVolumeSourceInput,
     StorageClassInput, StorageInput,
@@ -28,6 +32,10 @@ use schedlab_core::world::World;
 
 /// The driver of all CSI volumes.
 const DRIVER: &str = "csi.example.com";
+/// The twin looks at all devices for each node.
+const NODES_WITH_DEVICES: usize = 64;
+/// The class of all devices.
+const DEVICE_CLASS: &str = "gpu";
 
 /// One plugin with one pod.
 pub(crate) struct Case {
@@ -64,7 +72,20 @@ pub(crate) struct Situation {
 
 impl Situation {
     pub(crate) fn new(node_count: usize) -> Situation {
+        Situation::built(node_count, Builder::new())
+    }
+
+    /// With a claim, and devices on the first nodes.
+    pub(crate) fn with_devices(node_count: usize) -> Situation {
         let mut builder = Builder::new();
+        builder.add_claim();
+        for (index, node) in warm_nodes(NODES_WITH_DEVICES).enumerate() {
+            builder.add_devices(&node.name, 1 + index % 2);
+        }
+        Situation::built(node_count, builder)
+    }
+
+    fn built(node_count: usize, mut builder: Builder) -> Situation {
         let leaving = node_count / 50 + 1;
         let nodes: BTreeMap<String, NodeInput> = warm_nodes(node_count + leaving)
             .enumerate()
@@ -123,6 +144,7 @@ struct Builder {
     scheduler: Scheduler,
     uids: u64,
     storage: Vec<StorageInput>,
+    devices: Vec<DraInput>,
     pods: Vec<Arc<PodInput>>,
 }
 
@@ -145,6 +167,7 @@ impl Builder {
             scheduler: Scheduler::new(EngineSettings::default(), 0),
             uids: 0,
             storage: Vec::new(),
+            devices: Vec::new(),
             pods: pods.into_iter().map(Arc::new).collect(),
         };
         builder.add_storage();
@@ -187,6 +210,30 @@ impl Builder {
     fn store(&mut self, object: StorageInput) {
         self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Storage(&object)), 1);
         self.storage.push(object);
+    }
+
+    fn add_devices(&mut self, node: &str, count: usize) {
+        self.allocate_from(DraInput::ResourceSlice(Arc::new(slice(node, count))));
+    }
+
+    fn allocate_from(&mut self, object: DraInput) {
+        self.scheduler.on_event(ObjectEvent::Added(ObjectInput::Dra(&object)), 1);
+        self.devices.push(object);
+    }
+
+    /// A claim that prefers two devices to one.
+    fn add_claim(&mut self) {
+        let class = DeviceClassInput { name: DEVICE_CLASS.into(), ..DeviceClassInput::default() };
+        self.allocate_from(DraInput::DeviceClass(Arc::new(class)));
+        let first_available = vec![("two".into(), devices(2)), ("one".into(), devices(1))];
+        let claim = ResourceClaimInput {
+            namespace: "default".to_owned(),
+            name: "first-available".to_owned(),
+            uid: "uid-first-available".to_owned(),
+            requests: vec![DeviceRequestInput { name: "devices".into(), exactly: None, first_available }],
+            ..ResourceClaimInput::default()
+        };
+        self.allocate_from(DraInput::ResourceClaim(Arc::new(claim)));
     }
 
     /// Open claims with volumes in two of three zones, bound claims of all kinds.
@@ -247,7 +294,34 @@ impl Builder {
         }
         twin.services.push(service);
         self.storage.into_iter().for_each(|object| twin.storage.put(object));
+        self.devices.into_iter().for_each(|object| twin.dra.put(object));
         Situation { world, twin }
+    }
+}
+
+/// A node's devices, in a pool of one slice.
+fn slice(node: &str, count: usize) -> ResourceSliceInput {
+    let device = |at| DeviceInput { name: format!("device-{at}").into(), ..DeviceInput::default() };
+    ResourceSliceInput {
+        name: format!("slice-{node}"),
+        driver: "gpu.example.com".into(),
+        pool: node.into(),
+        generation: 1,
+        slice_count: 1,
+        reach: NodeReachInput { node_name: Some(node.to_owned()), ..NodeReachInput::default() },
+        devices: (0..count).map(device).collect(),
+        ..ResourceSliceInput::default()
+    }
+}
+
+fn devices(count: i64) -> ExactDeviceRequestInput {
+    ExactDeviceRequestInput {
+        device_class_name: DEVICE_CLASS.into(),
+        selectors: Vec::new(),
+        mode: DeviceAllocationMode::ExactCount(count),
+        admin_access: false,
+        tolerations: Vec::new(),
+        capacity: Quantities::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::framework::args::PluginArgs;
+use crate::input::dra::{PodClaimSource, PodIdentityInput, PodResourceClaimInput};
 use crate::input::{ContainerInput, PodInput, ResourceList, VolumeInput, VolumeSourceInput};
 use crate::quantity::Quantity;
 
@@ -90,4 +91,13 @@ pub fn labelled(app: &str) -> PodInput {
 pub fn claiming(name: &str) -> PodInput {
     let source = VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false };
     PodInput { volumes: vec![VolumeInput { name: "data".to_owned(), source }], ..requesting("100m", "200Mi") }
+}
+
+/// A pod with a resource claim.
+#[must_use]
+pub fn using(claim: &str) -> PodInput {
+    let identity = PodIdentityInput { name: "pod".to_owned(), uid: "uid-pod".to_owned() };
+    let source = PodClaimSource::Named(claim.to_owned());
+    let resource_claims = vec![PodResourceClaimInput { name: "devices".to_owned(), source }];
+    PodInput { identity: Some(identity), resource_claims, ..plain() }
 }

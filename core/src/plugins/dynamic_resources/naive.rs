@@ -20,7 +20,7 @@ use crate::input::dra::{
     PodClaimSource, ResourceClaimInput, ResourceSliceInput, SelectedDevice,
 };
 use crate::input::{NodeInput, NodeSelectorTermInput, PodInput};
-use crate::naive::bench::{BenchPod, plain};
+use crate::naive::bench::{BenchPod, plain, using};
 use crate::naive::dra::NaiveDra;
 use crate::naive::plugin_twin::{
     Fakes, FilterTwin, NaivePreScore, PluginTwin, ScoreTwin, always_score, any_node, no_counts,
@@ -44,7 +44,8 @@ pub(super) const TWIN: PluginTwin = PluginTwin {
         pre_score: always_score,
         score: |asked, _, node| score(asked.cluster, asked.pod, node),
         normalize,
-        benches: || vec![BenchPod::new("dynamic_resources/no_claims", plain())],
+        // What the allocator found in Filter is there: Score looks at which alternatives it took.
+        benches: || vec![BenchPod::new("dynamic_resources/first_available", using("first-available"))],
     }),
     fakes: Fakes {
         node: |_, _| {},
