@@ -130,7 +130,9 @@ fn facts(run: &RunResult) -> Markup {
             (fact("Threads, parallelism", html! { (run.threads) ", " (run.parallelism) }))
             (fact("Nodes to score", html! { (sampling) }))
             (fact("Seed", html! { span.code { (run.seed) } }))
-            (fact("Repeats", html! { (run.repeat) }))
+            (fact("Repeats", html! {
+                @if run.repeat == 0 { "until precise, within the budget" } @else { (run.repeat) }
+            }))
             (fact("Run time", html! { (format::millis(run.duration_s * 1e3)) }))
             (fact("Feature gates", gates(&run.feature_gates)))
             @if !run.options.is_empty() { (fact("Options", html! {

@@ -94,8 +94,8 @@ pub(super) fn index_page(lab: &Lab<'_>) -> Markup {
         lab.parts().partition(|(part, _)| matches!(part, Part::Point(..)));
     let list = |parts: &[(&Part, &str)]| {
         html! {
-            div.wide { table.plain {
-                thead { tr { th scope="col" { "Name" } th.number scope="col" { "dearest workload, latest" } th scope="col" { "" } } }
+            div.wide { table.plain.cells {
+                thead { tr { th scope="col" { "Name" } th.number scope="col" { "Cost, latest" } th scope="col" { "Workload where it costs most" } } }
                 tbody { @for part in parts { (index_row(lab, *part)) } }
             } }
         }
@@ -121,8 +121,8 @@ fn index_row(lab: &Lab<'_>, (part, file): (&Part, &str)) -> Markup {
         tr {
             th scope="row" { a href={ "p/" (file) ".html" } { (part.name()) } }
             @if let Some((workload, cost)) = dearest {
-                td.number { (cost_text(part, cost)) }
-                td { (workload) }
+                td.number data-label="Cost, latest" { (cost_text(part, cost)) }
+                td.row data-label="Workload" { (workload) }
             } @else { td {} td {} }
         }
     }
@@ -161,10 +161,10 @@ pub(super) fn page(lab: &Lab<'_>, part: &Part, file: &str) -> Markup {
         @if !by_nodes.is_empty() { section {
             h2 { "By size of the cluster" }
             (chart("part-nodes", "Cost by nodes", "latest point of every size, of test cases that were measured at two or more; both axes logarithmic"))
-            div.wide { table.plain.sortable {
+            div.wide { table.plain.cells.sortable {
                 thead { tr { th scope="col" { "Workload" } th.number scope="col" { "Nodes" } th.number scope="col" { "Cost, latest" } } }
                 tbody { @for (nodes, name, cost) in &by_nodes {
-                    tr { th scope="row" { (name) } td.number data-value=(nodes) { (format::thousands(*nodes)) } td.number data-value=(cost) { (cost_text(part, *cost)) } }
+                    tr { th scope="row" { (name) } td.number data-label="Nodes" data-value=(nodes) { (format::thousands(*nodes)) } td.number data-label="Cost, latest" data-value=(cost) { (cost_text(part, *cost)) } }
                 } }
             } }
         } }
