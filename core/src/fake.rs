@@ -117,6 +117,13 @@ impl Rng {
         }
     }
 
+    /// Leaves these features out, whatever the seed drew.
+    pub fn avoid(&mut self, features: &[Feature]) {
+        for feature in features {
+            self.rates_percent[*feature as usize] = 0;
+        }
+    }
+
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

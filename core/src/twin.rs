@@ -3,6 +3,7 @@
 
 mod checks;
 mod events;
+mod groups;
 mod objects;
 mod profiles;
 
@@ -20,7 +21,8 @@ use crate::world::World;
 
 pub(crate) use checks::{check_decision, check_preemption, engine_code, plain_preemption};
 pub(crate) use events::random_event;
-pub(crate) use profiles::{engine_profile, naive_profile, shuffle};
+pub(crate) use groups::{PendingMember, random_group};
+pub(crate) use profiles::{engine_profile, engine_profile_with_groups, naive_profile, shuffle};
 
 /// Node counts around the edges of mask words, and small ones.
 const NODE_COUNTS: [usize; 14] = [0, 1, 1, 2, 3, 5, 8, 12, 30, 63, 64, 65, 128, 129];

@@ -16,6 +16,7 @@ pub mod node_tree;
 pub mod nominated_pods;
 pub mod opportunistic_batching;
 pub mod plugin_twin;
+pub mod pod_group;
 pub mod preemption;
 pub mod queue;
 pub mod requests;
@@ -26,6 +27,7 @@ pub mod storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use crate::input::pod_group::PodGroupInput;
 use crate::input::{
     DisruptionBudgetInput, HostPortInput, Labels, NodeInput, PodInput, PodMeta, ServiceInput, WorkloadInput,
 };
@@ -118,6 +120,8 @@ pub struct NaiveCluster {
     pub storage: NaiveStorage,
     /// Devices and claims for them.
     pub dra: NaiveDra,
+    /// All pod groups.
+    pub pod_groups: Vec<PodGroupInput>,
 }
 
 impl NaiveCluster {
@@ -168,6 +172,19 @@ impl NaiveCluster {
     pub fn add_pod(&mut self, node_name: &str, pod: impl Into<NaivePod>) {
         let position = self.position(node_name);
         self.nodes[position].add_pod(pod.into());
+    }
+
+    /// The group that a pod names, if it is there.
+    #[must_use]
+    pub fn pod_group(&self, pod: &NaivePod) -> Option<&PodGroupInput> {
+        let name = pod.meta.pod_group.as_ref()?;
+        self.pod_groups.iter().find(|group| group.namespace == pod.namespace && group.name == *name)
+    }
+
+    /// The priority by which a pod is a victim: its group's, if it has one.
+    #[must_use]
+    pub fn victim_priority(&self, pod: &NaivePod) -> i32 {
+        self.pod_group(pod).map_or(pod.priority, |group| group.priority)
     }
 
     /// Puts the nodes into the order of `names`.

@@ -181,7 +181,7 @@ fn importance(pod: &NaivePod) -> (Reverse<i32>, i64) {
     (Reverse(pod.priority), start_time_s(pod))
 }
 
-fn start_time_s(pod: &NaivePod) -> i64 {
+pub(super) fn start_time_s(pod: &NaivePod) -> i64 {
     pod.meta.start_time_s.unwrap_or(i64::MAX)
 }
 
@@ -190,9 +190,24 @@ fn start_time_s(pod: &NaivePod) -> i64 {
 ///
 /// Upstream: framework/preemption/util.go `FilterVictimsWithPDBViolation`.
 fn split_by_budgets(pods: &[NaivePod], budgets: &[DisruptionBudgetInput]) -> (Vec<NaivePod>, Vec<NaivePod>) {
-    let mut allowed: Vec<i32> = budgets.iter().map(|budget| budget.disruptions_allowed).collect();
-    let mut is_violating = |pod: &NaivePod| {
-        for (budget, allowed) in budgets.iter().zip(&mut allowed) {
+    let mut budgets = BudgetUse::new(budgets);
+    pods.iter().cloned().partition(|pod| budgets.is_violating(pod))
+}
+
+/// How many disruptions budgets still allow while pods are asked about one after another.
+pub(super) struct BudgetUse<'a> {
+    budgets: &'a [DisruptionBudgetInput],
+    allowed: Vec<i32>,
+}
+
+impl BudgetUse<'_> {
+    pub(super) fn new(budgets: &[DisruptionBudgetInput]) -> BudgetUse<'_> {
+        BudgetUse { budgets, allowed: budgets.iter().map(|budget| budget.disruptions_allowed).collect() }
+    }
+
+    /// Uses up some of the pod's budgets, up to the first that does not allow its eviction.
+    pub(super) fn is_violating(&mut self, pod: &NaivePod) -> bool {
+        for (budget, allowed) in self.budgets.iter().zip(&mut self.allowed) {
             if covers(budget, pod) {
                 *allowed -= 1;
                 if *allowed < 0 {
@@ -201,8 +216,7 @@ fn split_by_budgets(pods: &[NaivePod], budgets: &[DisruptionBudgetInput]) -> (Ve
             }
         }
         false
-    };
-    pods.iter().cloned().partition(|pod| is_violating(pod))
+    }
 }
 
 /// An empty selector covers nothing, nor does any selector cover a pod without labels, or one that

@@ -150,6 +150,20 @@ pub fn schedule_pod(
     start: usize,
     pick: Pick,
 ) -> NaiveDecision {
+    schedule_pod_within(profile, cluster, pod, start, (pick, None))
+}
+
+/// As [`schedule_pod`], with the nodes of a placement as candidates. Plugins see the whole cluster.
+#[must_use]
+pub fn schedule_pod_within(
+    profile: &NaiveProfile,
+    cluster: &NaiveCluster,
+    pod: &NaivePod,
+    start: usize,
+    (pick, within): (Pick, Option<&BTreeSet<String>>),
+) -> NaiveDecision {
+    let is_inside = |node: &&NaiveNode| within.is_none_or(|names| names.contains(&node.input.name));
+    let inside: Vec<&NaiveNode> = cluster.nodes.iter().filter(is_inside).collect();
     let mut decision = NaiveDecision {
         pre_filter: PreFilterOutcome::default(),
         rejected: BTreeMap::new(),
@@ -164,21 +178,21 @@ pub fn schedule_pod(
         unschedulable_plugins: BTreeSet::new(),
         message: None,
     };
-    if cluster.nodes.is_empty() {
+    if inside.is_empty() {
         decision.message = Some("no nodes available to schedule pods".to_owned());
         return decision;
     }
     decision.pre_filter = run_pre_filter(profile, cluster, pod);
     if decision.pre_filter.rejected.is_none() {
         let search = Search::new(profile, cluster, pod, &decision.pre_filter.skip);
-        try_nominated(&search, &mut decision);
+        try_nominated(&search, &inside, &mut decision);
         if !decision.via_nominated && !decision.missed_nominated {
-            find_feasible(&search, &mut decision);
+            find_feasible(&search, &inside, &mut decision);
         }
     }
     decision.unschedulable_plugins = unschedulable_plugins(&decision);
     if decision.feasible.is_empty() {
-        decision.message = Some(fit_error(&decision, cluster.nodes.len()));
+        decision.message = Some(fit_error(&decision, inside.len()));
         return decision;
     }
     let nodes = nodes_named(cluster, &decision.feasible);
@@ -209,23 +223,22 @@ pub fn feasible_nodes_to_find(profile: &NaiveProfile, node_count: usize) -> usiz
 }
 
 /// The pod's nominated node comes before all others, also when PreFilter did not name it.
-fn try_nominated(search: &Search<'_>, decision: &mut NaiveDecision) {
+fn try_nominated(search: &Search<'_>, nodes: &[&NaiveNode], decision: &mut NaiveDecision) {
     let Some(name) = &search.pod.meta.nominated_node_name else { return };
     if search.profile.try_nominated == TryNominated::Never {
         return;
     }
-    let node = search.cluster.nodes.iter().find(|node| node.input.name == *name);
+    let node = nodes.iter().find(|node| node.input.name == *name);
     decision.via_nominated = node.is_some_and(|node| look_at(search, node, decision));
     decision.missed_nominated =
         !decision.via_nominated && search.profile.try_nominated == TryNominated::FirstOrMiss;
 }
 
-fn find_feasible(search: &Search<'_>, decision: &mut NaiveDecision) {
+fn find_feasible(search: &Search<'_>, nodes: &[&NaiveNode], decision: &mut NaiveDecision) {
     let start = decision.next_start;
     let names = decision.pre_filter.nodes.as_ref();
-    let nodes = &search.cluster.nodes;
-    let candidates: Vec<&NaiveNode> =
-        nodes.iter().filter(|node| names.is_none_or(|names| names.contains(&node.input.name))).collect();
+    let is_named = |node: &&NaiveNode| names.is_none_or(|names| names.contains(&node.input.name));
+    let candidates: Vec<&NaiveNode> = nodes.iter().copied().filter(is_named).collect();
     let wanted = feasible_nodes_to_find(search.profile, candidates.len());
     for offset in 0..candidates.len() {
         if decision.feasible.len() == wanted {

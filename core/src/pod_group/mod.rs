@@ -19,6 +19,8 @@ mod placements;
 mod post_filter;
 mod preemption;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

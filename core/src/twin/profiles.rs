@@ -5,12 +5,16 @@ use std::sync::Arc;
 use crate::fake::{self, Rng};
 use crate::framework::plugin::{Plugin, SignPod};
 use crate::framework::points::EnqueueExtensions;
+use crate::framework::points::placement::{PlacementGeneratePlugin, PlacementScorePlugin};
 use crate::framework::profile::Profile;
 use crate::ids::ClassId;
 use crate::interner::Vocabulary;
 use crate::naive::schedule::NaiveProfile;
 use crate::nominator::TryNominated;
-use crate::plugins::{IN_TREE, descriptor};
+use crate::plugins::{
+    IN_TREE, descriptor, gang_scheduling, node_resources_fit, pod_group_pods_count,
+    topology_placement_generator,
+};
 use crate::world::World;
 
 /// A naive profile with the plugins in any order, some missing, and with any weight.
@@ -108,9 +112,51 @@ impl Plugin for ScoreOnly {
     }
 }
 
+/// A plugin with nothing but its part in the placements of pod groups.
+#[derive(Debug)]
+struct PlacementOnly(Arc<dyn Plugin>);
+
+impl Plugin for PlacementOnly {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn as_placement_generate(&self) -> Option<&dyn PlacementGeneratePlugin> {
+        self.0.as_placement_generate()
+    }
+    fn as_placement_score(&self) -> Option<&dyn PlacementScorePlugin> {
+        self.0.as_placement_score()
+    }
+    fn as_enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        self.0.as_enqueue_extensions()
+    }
+}
+
+/// As [`engine_profile`], with the plugins of pod groups.
+pub(crate) fn engine_profile_with_groups(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Profile {
+    let names = [
+        gang_scheduling::NAME,
+        topology_placement_generator::NAME,
+        pod_group_pods_count::NAME,
+        node_resources_fit::NAME,
+    ];
+    let placement_only = |name: &&str| {
+        let plugin: Arc<dyn Plugin> = Arc::new(PlacementOnly(engine_plugin(name, naive, vocabulary)));
+        (plugin, 0)
+    };
+    let more: Vec<_> = names.iter().map(placement_only).collect();
+    profile_of(naive, more, vocabulary)
+}
+
 /// The engine's profile that says the same.
 pub(crate) fn engine_profile(naive: &NaiveProfile, vocabulary: &mut Vocabulary) -> Profile {
-    let mut plugins: Vec<(Arc<dyn Plugin>, i64)> = Vec::new();
+    profile_of(naive, Vec::new(), vocabulary)
+}
+
+fn profile_of(
+    naive: &NaiveProfile,
+    mut plugins: Vec<(Arc<dyn Plugin>, i64)>,
+    vocabulary: &mut Vocabulary,
+) -> Profile {
     for name in &naive.filter_plugins {
         plugins.push((Arc::new(FilterOnly(engine_plugin(name, naive, vocabulary))), 0));
     }

@@ -220,6 +220,27 @@ pub fn score(pod: &PodInput, args: &FitArgs, node: &NaiveNode) -> i64 {
     }
 }
 
+/// How full all these nodes together would be with all these pods on them.
+///
+/// Upstream: resource_allocation.go `scorePlacement`.
+pub(crate) fn placement_score(asked: Asked<'_>, pods: &[&PodInput], nodes: &[&NaiveNode]) -> i64 {
+    let args = FitArgs::of(asked);
+    let mut counted: Vec<(&ResourceSpec, Usage)> = Vec::new();
+    for spec in &args.resources {
+        let request: i64 = pods.iter().map(|pod| fit_score_request(pod, &spec.name)).sum();
+        let usages =
+            nodes.iter().filter_map(|node| usage(&spec.name, request, node, nonzero_requested(node)));
+        let (mut used, mut allocatable) = (0, 0);
+        for usage in usages {
+            (used, allocatable) = (used + usage.used, allocatable + usage.allocatable);
+        }
+        if allocatable > 0 {
+            counted.push((spec, Usage { allocatable, used, requested: used + request }));
+        }
+    }
+    weighted_mean(&counted, most_allocated)
+}
+
 /// The sum of what the node's pods request.
 #[must_use]
 pub fn requested(node: &NaiveNode) -> Resources {
