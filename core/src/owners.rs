@@ -46,6 +46,18 @@ impl Owners {
         self.workloads.remove(&(kind, (namespace.to_owned(), name.to_owned())));
     }
 
+    /// Panics where an object is not found under its own name. See `World::check`.
+    pub(crate) fn check(&self) {
+        for ((namespace, name), service) in &self.services {
+            let own = (&service.namespace, &service.name);
+            assert_eq!(own, (namespace, name), "a service is found under its own name");
+        }
+        for ((kind, (namespace, name)), workload) in &self.workloads {
+            let own = (workload.kind, &workload.namespace, &workload.name);
+            assert_eq!(own, (*kind, namespace, name), "a workload is found under its own kind and name");
+        }
+    }
+
     /// Moves with every change.
     #[inline]
     #[must_use]

@@ -185,7 +185,7 @@ impl PodGroups {
     pub(crate) fn join(&mut self, pod: PodId) {
         if let Some(group) = self.of_pod(pod) {
             let members = &mut self.groups[group.index()].members;
-            debug_assert!(!members.contains(&pod));
+            debug_assert!(!members.contains(&pod), "a pod is a member once");
             members.push(pod);
         }
     }
@@ -212,7 +212,34 @@ impl PodGroups {
     #[inline]
     pub(crate) fn on_displaced(&mut self, pod: PodId) {
         if let Some(group) = self.of_pod(pod) {
+            debug_assert!(self.groups[group.index()].scheduled > 0, "who leaves a node was counted there");
             self.groups[group.index()].scheduled -= 1;
+        }
+    }
+
+    /// Panics where groups, names and pods do not agree. See `World::check`.
+    pub(crate) fn check(&self) {
+        assert_eq!(self.by_name.len() + self.free.len(), self.groups.len(), "a group has a name or is free");
+        for (name, &id) in &self.by_name {
+            assert!(id.index() < self.groups.len(), "a name is that of a group");
+            let group = self.get(id);
+            assert_eq!(group.name, *name, "a group is found under its own name");
+            let naming = self.of_pod.iter().filter(|&&of_pod| of_pod == id.0).count();
+            assert_eq!(group.named_by, naming, "pods that name a group are counted");
+            assert!(group.members.len() <= naming, "a member names its group");
+            assert!(group.scheduled <= naming, "who is on a node names its group");
+            for (at, &member) in group.members.iter().enumerate() {
+                assert_eq!(self.of_pod(member), Some(id), "a member is one of the group it names");
+                assert!(!group.members[..at].contains(&member), "a pod is a member once");
+            }
+            if let Some(object) = &group.object {
+                let own = (object.namespace.as_str(), object.name.as_str());
+                assert_eq!(own, (group.namespace(), group.name()), "a group has its own object");
+            }
+        }
+        for &at in &self.free {
+            assert!((at as usize) < self.groups.len(), "a free id is one of the table");
+            assert!(self.groups[at as usize].is_forgotten(), "a free id is no group");
         }
     }
 

@@ -30,6 +30,7 @@ pub fn write(api: &dyn Api, writes: &ClaimWrites) -> Result<(), ApiError> {
         ClaimWrite::Reserve(reservation) => reserve(api, writes.pod, reservation),
         ClaimWrite::Deallocate(claim) => change_status(api, &key(claim), |status| {
             ["allocation", "reservedFor", "devices"].iter().for_each(|field| drop(status.remove(*field)));
+            Ok(())
         }),
         ClaimWrite::Delete(claim) => match api.delete(&key(claim), None) {
             Err(error) if error.reason == StatusReason::NotFound => Ok(()),
@@ -63,12 +64,22 @@ fn reserve(api: &dyn Api, pod: PodUid, reservation: &DeviceReservation) -> Resul
             key = create(api, (pod, &name), extended)?;
         }
         change_status(api, &key, |status| {
+            if is_allocated(status) {
+                return Err("allocated");
+            }
             status.insert("allocation".to_owned(), allocation_json(&pending.allocation));
             add_consumer(status);
+            Ok(())
         })?;
     }
     for (namespace, name) in &reservation.shared {
-        change_status(api, &ObjectKey::namespaced(VERSION, KIND, namespace, name), add_consumer)?;
+        change_status(api, &ObjectKey::namespaced(VERSION, KIND, namespace, name), |status| {
+            if !is_allocated(status) {
+                return Err("deallocated");
+            }
+            add_consumer(status);
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -122,18 +133,29 @@ fn request_json(request: &DeviceRequestInput) -> Value {
     json!({"name": &*request.name, "exactly": exactly})
 }
 
+fn is_allocated(status: &Map<String, Value>) -> bool {
+    status.get("allocation").is_some_and(|it| !it.is_null())
+}
+
+/// Writes what a change makes of a claim's status. An error of the change says what somebody else did to
+/// the claim since the node was chosen.
 fn change_status(
     api: &dyn Api,
     key: &ObjectKey,
-    change: impl FnOnce(&mut Map<String, Value>),
+    change: impl FnOnce(&mut Map<String, Value>) -> Result<(), &'static str>,
 ) -> Result<(), ApiError> {
     let Object::Other(mut object) = api.get(key)? else { return Ok(()) };
+    let meanwhile = |done: &str| {
+        let claim = format!("{}/{}", key.namespace.as_deref().unwrap_or_default(), key.name);
+        let message = format!("claim {claim} got {done} elsewhere in the meantime");
+        ApiError { reason: StatusReason::Conflict, message }
+    };
     let status = object.body.entry("status").or_insert_with(|| json!({}));
     if !status.is_object() {
         *status = json!({});
     }
     if let Some(status) = status.as_object_mut() {
-        change(status);
+        change(status).map_err(meanwhile)?;
     }
     api.update_status(Object::Other(object)).map(|_| ())
 }
@@ -220,4 +242,84 @@ fn term_json(term: &NodeSelectorTermInput) -> Value {
         }
     }
     Value::Object(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EmbeddedCluster;
+    use crate::api::PodFilter;
+    use schedlab_core::dra::PendingAllocation;
+    use schedlab_core::input::dra::ResourceClaimInput;
+
+    fn key() -> ObjectKey {
+        ObjectKey::namespaced(VERSION, KIND, "default", "one")
+    }
+
+    /// A cluster with a claim of this status, and a pod.
+    fn cluster(status: Value) -> (EmbeddedCluster, PodUid) {
+        let api = EmbeddedCluster::new(Arc::new(|| 0));
+        let metadata = |name: &str| json!({"name": name, "namespace": "default"});
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata("pod"),
+            "spec": {"containers": [{"name": "c"}]}});
+        let claim = json!({"apiVersion": VERSION, "kind": KIND, "metadata": metadata("one"),
+            "spec": {"devices": {"requests": []}}, "status": status});
+        for object in [pod, claim] {
+            api.create(Object::from_json(object).expect("an object")).expect("a valid object");
+        }
+        let pod = api.pods_now(PodFilter::default())[0].uid;
+        (api, pod)
+    }
+
+    fn status_of(api: &EmbeddedCluster) -> Value {
+        let Ok(Object::Other(claim)) = api.get(&key()) else { panic!("it was made") };
+        claim.body.get("status").cloned().unwrap_or_default()
+    }
+
+    /// What a pod for which a claim was allocated, or that shares one, is told.
+    fn reserve_one(status: Value, is_shared: bool) -> (Result<(), String>, Value) {
+        let (api, pod) = cluster(status);
+        let claim = ResourceClaimInput {
+            namespace: "default".to_owned(),
+            name: "one".to_owned(),
+            ..ResourceClaimInput::default()
+        };
+        let pending = PendingAllocation { claim: Arc::new(claim), allocation: Arc::default() };
+        let reservation = DeviceReservation {
+            allocations: if is_shared { Vec::new() } else { vec![pending] },
+            shared: if is_shared { vec![("default".to_owned(), "one".to_owned())] } else { Vec::new() },
+            extended: None,
+        };
+        let writes = ClaimWrites { pod, write: ClaimWrite::Reserve(Arc::new(reservation)) };
+        let said = write(&api, &writes).map_err(|error| error.message);
+        (said, status_of(&api))
+    }
+
+    fn consumers(count: usize) -> Value {
+        (0..count).map(|at| json!({"resource": "pods", "name": "p", "uid": format!("uid-{at}")})).collect()
+    }
+
+    #[test]
+    fn claim_that_somebody_allocated_or_deallocated_meanwhile_is_not_written() {
+        let allocated = json!({"allocation": {"devices": {"results": []}}});
+        let (said, status) = reserve_one(allocated.clone(), false);
+        assert_eq!(said, Err("claim default/one got allocated elsewhere in the meantime".to_owned()));
+        assert_eq!(status, allocated);
+        let (said, status) = reserve_one(json!({}), true);
+        assert_eq!(said, Err("claim default/one got deallocated elsewhere in the meantime".to_owned()));
+        assert!(status.get("reservedFor").is_none());
+        let (said, status) = reserve_one(json!({}), false);
+        assert_eq!(said, Ok(()));
+        assert_eq!(status["reservedFor"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn claim_with_256_consumers_gets_no_other() {
+        let with = |count: usize| json!({"allocation": {"devices": {"results": []}}, "reservedFor": consumers(count)});
+        assert_eq!(reserve_one(with(255), true).0, Ok(()));
+        let (said, status) = reserve_one(with(256), true);
+        let why = "status.reservedFor: Too many: 257: must have at most 256 items";
+        assert_eq!(said, Err(format!("ResourceClaim \"one\" is invalid: {why}")));
+        assert_eq!(status["reservedFor"].as_array().map(Vec::len), Some(256));
+    }
 }

@@ -7,11 +7,11 @@
 //! create, update ─▶ defaults, admission ─▶ name (each call) ─▶ body (once per distinct body) ─▶ stored
 //! ```
 //!
-//! Upstream: pkg/apis/core/validation/validation.go, pkg/apis/scheduling/validation/validation.go,
-//! apimachinery pkg/util/validation.
+//! Upstream: pkg/apis/{core,resource,scheduling}/validation/validation.go, apimachinery pkg/util/validation.
 //! Differs: fields that an API server fills in or that nothing here reads are not required, such as
 //! a container's image and `terminationGracePeriodSeconds` (`pods_at_the_edge_of_the_rules_are_accepted`).
 
+mod claim;
 mod formats;
 mod node;
 mod other;

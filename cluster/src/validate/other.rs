@@ -45,6 +45,7 @@ pub fn validate_other(object: &GenericObject) -> Result<(), Invalid> {
             errors.metadata(&object.metadata, dns_subdomain_errors);
             errors.storage_class(object);
         }
+        ("resource.k8s.io", "ResourceClaim") => errors.resource_claim(object),
         ("apps", "ReplicaSet" | "StatefulSet") | ("policy", "PodDisruptionBudget") => {
             errors.metadata(&object.metadata, dns_subdomain_errors);
             errors.selector(object);
@@ -75,8 +76,10 @@ pub fn validate_other_update(new: &GenericObject, old: &GenericObject) -> Result
             errors.invalid(&Path::root("preemptionPolicy"), policy(new).as_str(), "field is immutable");
         }
     }
-    if (group_of(&new.api_version), new.kind.as_str()) == ("scheduling.k8s.io", "PodGroup") {
-        errors.pod_group_update(new, old);
+    match (group_of(&new.api_version), new.kind.as_str()) {
+        ("scheduling.k8s.io", "PodGroup") => errors.pod_group_update(new, old),
+        ("resource.k8s.io", "ResourceClaim") => errors.resource_claim_update(new, old),
+        _ => {}
     }
     errors.into_result()
 }

@@ -15,6 +15,7 @@
 
 pub mod allocated;
 pub mod allocator;
+mod checks;
 mod extended_resources;
 pub mod node;
 mod pools;
@@ -32,7 +33,7 @@ use crate::input::dra::{
     ResourceSliceInput,
 };
 
-use allocated::AllocatedState;
+use allocated::{AllocatedState, InUse};
 pub(crate) use extended_resources::DEVICE_CLASS_PREFIX;
 use extended_resources::ExtendedResources;
 use slices::SliceIndex;
@@ -51,6 +52,8 @@ pub struct DraStore {
     extended: ExtendedResources,
     claims: BTreeMap<ClaimName, Arc<ResourceClaimInput>>,
     allocated: AllocatedState,
+    /// What `reserved` holds.
+    in_flight: AllocatedState,
     /// Taken for pods that are on their way to a node, and not yet at the API.
     reserved: FxHashMap<PodUid, Arc<DeviceReservation>>,
     version: u64,
@@ -112,6 +115,11 @@ pub enum DraNews {
         /// Its status differs.
         has_other_status: bool,
     },
+    /// A rule, by which devices of slices that are there are tainted.
+    DeviceTaintRule {
+        /// Some device has other taints.
+        has_other_taints: bool,
+    },
     /// A class.
     DeviceClass {
         /// It was not known before.
@@ -168,7 +176,7 @@ impl DraStore {
             }
             DraInput::DeviceTaintRule(rule) => {
                 self.rules.insert(rule.name.clone(), Arc::clone(rule));
-                self.patch_all();
+                return DraNews::DeviceTaintRule { has_other_taints: self.patch_all() };
             }
             DraInput::DeviceClass(class) => {
                 self.classes_version += 1;
@@ -201,7 +209,7 @@ impl DraStore {
             }
             DraKind::DeviceTaintRule => {
                 self.rules.remove(name);
-                self.patch_all();
+                return DraNews::DeviceTaintRule { has_other_taints: self.patch_all() };
             }
             DraKind::DeviceClass => {
                 self.classes_version += 1;
@@ -219,11 +227,17 @@ impl DraStore {
         DraNews::Anything
     }
 
-    fn patch_all(&mut self) {
+    /// Whether some device has other taints now.
+    fn patch_all(&mut self) -> bool {
         let DraStore { slices, patched, rules, .. } = self;
+        let mut is_other = false;
         for slice in slices.values() {
-            patched.insert(tracker::patched(slice, rules.values()));
+            let new = tracker::patched(slice, rules.values());
+            let old = patched.get(&slice.name);
+            is_other |= old.is_none_or(|old| !tracker::have_same_taints(old, &new));
+            patched.insert(new);
         }
+        is_other
     }
 
     /// What was taken for a pod is what the API says now: it is not to be counted twice. Devices and ids
@@ -236,7 +250,7 @@ impl DraStore {
         for reservation in self.reserved.values_mut() {
             if let Some(at) = reservation.allocations.iter().position(is_it) {
                 let pending = Arc::make_mut(reservation).allocations.remove(at);
-                self.allocated.remove(&pending.allocation);
+                self.in_flight.remove(&pending.allocation);
                 return;
             }
         }
@@ -288,8 +302,8 @@ impl DraStore {
     /// What is in use.
     #[inline]
     #[must_use]
-    pub fn allocated(&self) -> &AllocatedState {
-        &self.allocated
+    pub fn allocated(&self) -> InUse<'_> {
+        InUse { claims: &self.allocated, in_flight: &self.in_flight }
     }
 
     /// Whether a claim is being allocated for a pod on its way to a node.
@@ -304,6 +318,7 @@ impl DraStore {
 
     /// Takes devices for a pod that is on its way to a node. Every share of a device gets an id.
     pub fn reserve(&mut self, pod: PodUid, mut reservation: DeviceReservation) {
+        debug_assert!(!self.reserved.contains_key(&pod), "devices are taken for a pod once");
         self.version += 1;
         for pending in &mut reservation.allocations {
             let allocation = Arc::make_mut(&mut pending.allocation);
@@ -311,9 +326,14 @@ impl DraStore {
                 self.shares_given += 1;
                 result.share_id = Some(share_id(self.shares_given));
             }
-            self.allocated.add(allocation);
+            self.in_flight.add(allocation);
         }
         self.reserved.insert(pod, Arc::new(reservation));
+    }
+
+    /// The pods for which something was taken, in no particular order.
+    pub(crate) fn reserved_for(&self) -> impl Iterator<Item = PodUid> + '_ {
+        self.reserved.keys().copied()
     }
 
     /// What was taken for a pod.
@@ -326,7 +346,7 @@ impl DraStore {
     pub fn unreserve(&mut self, pod: PodUid) {
         let Some(reservation) = self.reserved.remove(&pod) else { return };
         self.version += 1;
-        reservation.allocations.iter().for_each(|pending| self.allocated.remove(&pending.allocation));
+        reservation.allocations.iter().for_each(|pending| self.in_flight.remove(&pending.allocation));
     }
 
     /// Finds a claim that the scheduler made for the extended resources of a pod.

@@ -122,6 +122,14 @@ fn build_pool(
     slices: Vec<Arc<ResourceSliceInput>>,
     others: Vec<Arc<ResourceSliceInput>>,
 ) -> Pool {
+    debug_assert!(
+        slices.is_sorted_by(|one, other| one.name < other.name),
+        "slices stand in order, each once"
+    );
+    debug_assert!(
+        slices.iter().chain(&others).all(|slice| slice.generation == slices[0].generation),
+        "a pool has one generation"
+    );
     let mut pool = Pool::without_devices(id);
     let mut with_counters = Vec::new();
     for slice in slices {

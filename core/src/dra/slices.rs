@@ -42,6 +42,10 @@ impl SliceIndex {
         self.by_name.insert(name.clone(), slice);
     }
 
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<ResourceSliceInput>> {
+        self.by_name.get(name)
+    }
+
     pub(super) fn remove(&mut self, name: &str) {
         let Some(slice) = self.by_name.remove(name) else { return };
         match node_of(&slice) {
@@ -49,6 +53,28 @@ impl SliceIndex {
             None => drop(self.shared.remove(name)),
         }
         drop_from(&mut self.of_pool, &pool_of(&slice), name);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Panics where the lists do not agree. See `DraStore::check`.
+    pub(super) fn check(&self) {
+        let of_nodes: usize = self.of_node.values().map(Slices::len).sum();
+        assert_eq!(of_nodes + self.shared.len(), self.len(), "a slice is for one node, or for several");
+        let of_pools: usize = self.of_pool.values().map(Slices::len).sum();
+        assert_eq!(of_pools, self.len(), "a slice is one of its pool");
+        for (node, slices) in &self.of_node {
+            assert!(!slices.is_empty(), "a node without slices is not listed");
+            let is_its = |slice: &Arc<ResourceSliceInput>| node_of(slice) == Some(node);
+            assert!(slices.values().all(is_its), "a slice is listed with the node it names");
+        }
+        assert!(self.shared.values().all(|it| node_of(it).is_none()), "a shared slice names no node");
+        for (id, slices) in &self.of_pool {
+            assert!(!slices.is_empty(), "a pool without slices is not listed");
+            assert!(slices.values().all(|slice| pool_of(slice) == *id), "a slice is listed with its pool");
+        }
     }
 
     /// Those that may be for a node: the ones that name it, and all that name no node.

@@ -24,6 +24,12 @@ pub(super) fn patched<'a>(
     patched
 }
 
+/// Whether rules say the same of the devices of a slice as they did before.
+/// Upstream: `syncSlice`, which tells of a slice after a rule only if they do not.
+pub(super) fn have_same_taints(old: &ResourceSliceInput, new: &ResourceSliceInput) -> bool {
+    old.devices.iter().map(|it| &it.taints).eq(new.devices.iter().map(|it| &it.taints))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -114,6 +114,9 @@ fn sign_pod(profile: &NaiveProfile, pod: &PodInput) -> Option<PodInput> {
     if runs("InterPodAffinity") && has_terms {
         return None;
     }
+    if runs("DynamicResources") && !pod.resource_claims.is_empty() {
+        return None;
+    }
     if runs("PodTopologySpread") {
         let PluginArgs::PodTopologySpread(args) = profile.args("PodTopologySpread") else { return None };
         let is_empty_list = args.defaulting == crate::framework::args::Defaulting::List

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::objects::{NamedObject, ObjectInput, ObjectKind};
 use super::{PodUpdate, Scheduler};
 use crate::class::PodClass;
+use crate::dra::DraNews;
 use crate::ids::{ClassId, NodeId, PodId, PodUid};
 use crate::input::NodeInput;
-use crate::input::dra::DraKind;
 use crate::input::storage::StorageKey;
 use crate::known_gaps::KnownGaps;
 use crate::mutants::Mutant;
@@ -50,11 +50,9 @@ impl Scheduler {
             }
             ObjectInput::PodGroup(group) => self.add_or_update_pod_group(group),
             ObjectInput::Dra(object) => {
-                let news = StorageNews::Dra(self.world.upsert_dra(object));
+                let news = self.world.upsert_dra(object);
                 let (kind, namespace, name) = object.key();
-                // Devices of slices that are there have other taints. Upstream: tracker.go `syncSlice`.
-                let action = if kind == DraKind::DeviceTaintRule { ActionType::UPDATE } else { action };
-                self.raise(NamedObject { kind: ObjectKind::Dra(kind), namespace, name }, action, news);
+                self.raise_dra(NamedObject { kind: ObjectKind::Dra(kind), namespace, name }, action, news);
             }
             ObjectInput::Named(object) => self.raise(object, action, StorageNews::Anything),
         }
@@ -88,15 +86,23 @@ impl Scheduler {
             }
             ObjectKind::PodGroup => return self.delete_pod_group(namespace, name),
             ObjectKind::Dra(kind) => {
-                let news = StorageNews::Dra(self.world.remove_dra(kind, namespace, name));
-                if kind == DraKind::DeviceTaintRule {
-                    return self.raise(object, ActionType::UPDATE, news);
-                }
-                news
+                let news = self.world.remove_dra(kind, namespace, name);
+                return self.raise_dra(object, ActionType::DELETE, news);
             }
             ObjectKind::Pod | ObjectKind::Node => unreachable!("pods and nodes have keys of their own"),
         };
         self.raise(object, ActionType::DELETE, news);
+    }
+
+    /// Raises the event of an object of dynamic resource allocation. A rule is an update of the slices whose
+    /// devices have other taints, and none if there are no such. Upstream: tracker.go `syncSlice`.
+    fn raise_dra(&mut self, object: NamedObject<'_>, action: ActionType, news: DraNews) {
+        let action = match news {
+            DraNews::DeviceTaintRule { has_other_taints: false } => return,
+            DraNews::DeviceTaintRule { .. } => ActionType::UPDATE,
+            _ => action,
+        };
+        self.raise(object, action, StorageNews::Dra(news));
     }
 
     /// Raises the event of an object of a kind that some plugin may wait for.

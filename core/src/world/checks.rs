@@ -20,6 +20,10 @@ impl World {
         self.nominator.check();
         self.budgets.check();
         self.storage.check();
+        self.dra.check();
+        self.owners.check();
+        self.pod_groups.check();
+        self.check_reserved();
         self.check_references();
         self.check_rows();
         self.check_priorities();
@@ -38,6 +42,22 @@ impl World {
         for (&name, &labels) in &self.namespaces {
             assert!(self.vocabulary.symbols.is_live(name), "a namespace's name is interned");
             assert!(self.vocabulary.is_live_label_set(labels), "a namespace's labels are interned");
+        }
+    }
+
+    /// Volumes and devices are taken for pods that are known.
+    fn check_reserved(&self) {
+        for &pod in self.volumes_of_pods.keys() {
+            assert!(self.pods.find(pod).is_some(), "volumes are taken for a pod that is known");
+        }
+        for pod in self.dra.reserved_for() {
+            assert!(self.pods.find(pod).is_some(), "devices are taken for a pod that is known");
+        }
+        for pod in self.pods.ids() {
+            let Some(group) = self.pod_groups.of_pod(pod) else { continue };
+            let group = self.pod_groups.get(group);
+            let is_counted = group.scheduled_pods_count() > 0 || self.pods.get(pod).node().is_none();
+            assert!(is_counted, "a pod on a node counts among the scheduled ones of its group");
         }
     }
 

@@ -31,8 +31,7 @@ fn engine(class_cache: ClassCache) -> Engine {
 
 /// One of a few specs, so that pods of one signature follow each other.
 fn specs(rng: &mut Rng) -> Vec<Arc<PodInput>> {
-    // Pods with claims are not batched; see `important` in `super::preemption` for what random ones are.
-    let spec = PodInput { scheduling_gates: Vec::new(), resource_claims: Vec::new(), ..fake::pod(rng) };
+    let spec = PodInput { scheduling_gates: Vec::new(), ..fake::pod(rng) };
     let mut specs = vec![Arc::new(spec)];
     let mut plain = PodInput::clone(&specs[0]);
     plain.pod_affinity = PodAffinityInput::default();
@@ -192,6 +191,20 @@ fn batch_ends_with_its_age_its_signature_and_a_failed_cycle() {
         run(&mut twin, &profile, &mut engine, &pods);
         assert_eq!(engine.batch_counts(), expected, "case: {name}");
     }
+}
+
+#[test]
+fn pods_that_differ_in_what_no_plugin_reads_are_not_batched() {
+    let (mut twin, _) = cluster(&[4, 4, 4]);
+    let mut naive = without_default_constraints(NaiveProfile::default());
+    naive.filter_plugins.retain(|plugin| *plugin != "NodeAffinity");
+    naive.score_plugins.retain(|(plugin, _)| *plugin != "NodeAffinity");
+    let profile = engine_profile(&naive, &mut twin.world.vocabulary);
+    let mut engine = engine(ClassCache::On);
+    let node_selector = Some([("disk".to_owned(), "ssd".to_owned())].into());
+    let pods = [(0, pod().cpu("3")), (1, PodInput { node_selector, ..pod().cpu("3") })];
+    assert_eq!(run(&mut twin, &profile, &mut engine, &pods), ["n0", "n1"], "the selector is not read");
+    assert_eq!(engine.batch_counts(), counts(0, 0, 2));
 }
 
 #[test]

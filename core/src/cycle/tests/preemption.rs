@@ -37,9 +37,6 @@ fn important(rng: &mut Rng, twin: &mut Twin) -> ClassId {
         (pod.node_name, pod.node_selector, pod.node_affinity) = (None, None, None);
         pod.tolerations = vec![TolerationInput { operator: "Exists".to_owned(), ..Default::default() }];
     }
-    // Preemption does not look at claims, and random ones hold devices in ways that no allocator would have
-    // chosen: there the allocator and its twin were seen to differ (docs/plugins.md).
-    pod.resource_claims.clear();
     if rng.chance(60) {
         pod.volumes.clear();
     }

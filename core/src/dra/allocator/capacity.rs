@@ -17,7 +17,7 @@ type Capacity = BTreeMap<Arc<str>, DeviceCapacityInput>;
 pub(super) fn fits(
     requested: &Quantities,
     capacity: &Capacity,
-    in_use: [Option<&Quantities>; 2],
+    in_use: &[Option<&Quantities>],
 ) -> Result<bool, String> {
     if requested.keys().any(|name| !capacity.contains_key(name)) {
         return Ok(false);
@@ -187,7 +187,7 @@ mod tests {
                 "" => Quantities::new(),
                 text => Quantities::from([("memory".into(), quantity(text))]),
             };
-            let fits = fits(&list(case.requested), &capacity, [Some(&list(case.in_use)), None]);
+            let fits = fits(&list(case.requested), &capacity, &[Some(&list(case.in_use))]);
             assert_eq!(fits, Ok(case.expected.is_some()), "case: {}", case.name);
             if let Some(expected) = case.expected {
                 let consumed = consumed_capacity(&list(case.requested), &capacity).unwrap();
@@ -199,11 +199,11 @@ mod tests {
     #[test]
     fn unknown_capacity_skips_the_device_and_a_negative_or_huge_one_is_an_error() {
         let unknown = Quantities::from([("cores".into(), quantity("1"))]);
-        assert_eq!(fits(&unknown, &capacity("10", None), [None, None]), Ok(false));
+        assert_eq!(fits(&unknown, &capacity("10", None), &[]), Ok(false));
         let negative = Quantities::from([("memory".into(), quantity("-1"))]);
-        assert!(fits(&negative, &capacity("10", None), [None, None]).is_err());
+        assert!(fits(&negative, &capacity("10", None), &[]).is_err());
         let stepped = capacity("10", Some(policy("", &[], range("1", "", "2"))));
         let huge = Quantities::from([("memory".into(), quantity("1e20"))]);
-        assert!(fits(&huge, &stepped, [None, None]).is_err());
+        assert!(fits(&huge, &stepped, &[]).is_err());
     }
 }

@@ -79,8 +79,14 @@ impl<'a> Constraint<'a> {
     /// Takes the device out that was added last.
     pub(super) fn remove(&mut self, request: RequestName<'_>) {
         if self.concerns(request) {
+            debug_assert!(!self.values.is_empty(), "what is taken out was added");
             self.values.pop();
         }
+    }
+
+    /// No device was added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
     }
 }
 

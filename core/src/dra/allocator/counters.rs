@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::dra::allocated::AllocatedState;
+use crate::dra::allocated::InUse;
 use crate::dra::pools::Pool;
 use crate::input::dra::{CounterConsumptionInput, DeviceInput, DeviceKey};
 use crate::quantity::Quantity;
@@ -37,7 +37,7 @@ fn amounts(device: &DeviceInput) -> impl Iterator<Item = (Counter, Quantity)> {
 
 impl PoolCounters {
     /// What claims that are allocated leave. It may be less than nothing.
-    pub(super) fn of(pool: &Pool, allocated: &AllocatedState) -> PoolCounters {
+    pub(super) fn of(pool: &Pool, allocated: InUse<'_>) -> PoolCounters {
         let mut counters = PoolCounters::default();
         for set in pool.counter_sets.values() {
             for (name, &value) in &set.counters {
@@ -81,5 +81,10 @@ impl PoolCounters {
         for (counter, amount) in amounts(device) {
             *self.consumed.entry(counter).or_default() -= amount;
         }
+    }
+
+    /// This search takes nothing.
+    pub(super) fn is_unused(&self) -> bool {
+        self.consumed.values().all(|amount| amount.is_zero())
     }
 }

@@ -150,7 +150,7 @@ fn all_of_pool(
             if !is_selectable(node, claim, found, looked)? {
                 continue;
             }
-            let fits = capacity::fits(&found.request.capacity, &device.capacity, [None, None]);
+            let fits = capacity::fits(&found.request.capacity, &device.capacity, &[]);
             let (claim, request) = (claim_name(claim), found.short_name());
             let fits = fits.map_err(|why| {
                 format!(

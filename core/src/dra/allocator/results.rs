@@ -12,6 +12,7 @@ use crate::input::{NodeSelectorTermInput, RequirementInput};
 
 /// One allocation a claim, in the order of the claims.
 pub(super) fn of(search: &Search<'_>) -> Vec<AllocationInput> {
+    debug_assert_eq!(search.found.len(), search.claims.len(), "each claim has its devices");
     let mut allocations = Vec::with_capacity(search.claims.len());
     for (at, claim) in search.claims.iter().enumerate() {
         let found = &search.found[at];
@@ -78,6 +79,7 @@ fn config(search: &Search<'_>, at: usize, claim: &ResourceClaimInput) -> Vec<All
             });
         }
     }
+    debug_assert_eq!(names.len(), claim.requests.len(), "each request has its names");
     for it in &mut config {
         if names.iter().all(|names| names.iter().any(|name| it.requests.contains(name))) {
             it.requests.clear();

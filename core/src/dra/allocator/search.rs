@@ -115,7 +115,33 @@ impl<'a> Search<'a> {
 
     /// Whether there is a solution; it is in [`Self::found`] then.
     pub(super) fn run(&mut self) -> Result<bool, Stop> {
-        self.allocate_one(Position::default(), false, DeviceAt::default())
+        let found = self.allocate_one(Position::default(), false, DeviceAt::default());
+        if cfg!(debug_assertions) {
+            if found == Ok(true) { self.check_found() } else { self.check_undone() }
+        }
+        found
+    }
+
+    /// Panics where a solution is not what was asked for.
+    fn check_found(&self) {
+        for (requests, found) in self.requests.iter().zip(&self.found) {
+            assert!(found.len() <= RESULTS_MAX, "a claim gets no more devices than it may have");
+            let wanted: usize = requests.iter().map(|it| it.alternatives[it.selected].device_count).sum();
+            assert_eq!(found.len(), wanted, "every request gets its devices");
+            let is_selected = |it: &FoundDevice<'_>| requests[it.alternative.0].selected == it.alternative.1;
+            assert!(found.iter().all(is_selected), "a device is for the alternative that was picked");
+        }
+    }
+
+    /// Panics where something is left of what was tried in vain.
+    fn check_undone(&self) {
+        assert!(self.found.iter().all(Vec::is_empty), "no device is found in a search without success");
+        assert!(self.taken.values().all(BTreeSet::is_empty), "devices that were taken are given back");
+        assert!(self.taken_capacity.is_empty(), "shares that were taken are given back");
+        let constraints = self.constraints.iter().flatten();
+        assert!(constraints.into_iter().all(Constraint::is_empty), "constraints know no device any more");
+        let counters = self.counters.iter().flatten();
+        assert!(counters.into_iter().all(PoolCounters::is_unused), "counters are given back");
     }
 
     fn looked(&self, at: DeviceAt) -> Looked<'a> {
@@ -247,8 +273,9 @@ impl<'a> Search<'a> {
     fn has_capacity(&self, at: Position, device: Looked<'a>, what: &str) -> Result<bool, Stop> {
         let alternative = &self.requests[at.claim][at.request].alternatives[at.alternative];
         let key = device.key();
-        let in_use = [self.store.allocated().capacity(&key), self.taken_capacity.get(&device.at)];
-        capacity::fits(&alternative.request.capacity, &device.device.capacity, in_use).map_err(|why| {
+        let [claims, in_flight] = self.store.allocated().capacity(&key);
+        let in_use = [claims, in_flight, self.taken_capacity.get(&device.at)];
+        capacity::fits(&alternative.request.capacity, &device.device.capacity, &in_use).map_err(|why| {
             let (claim, request) = (claim_name(&self.claims[at.claim]), alternative.short_name());
             Stop::Error(format!("claim {claim}, request {request}: {what} capacity for device {key}: {why}"))
         })
@@ -355,7 +382,8 @@ impl<'a> Search<'a> {
 
     fn undo(&mut self, at: Position, device: Looked<'a>, undo: Undo) {
         if undo.is_found {
-            self.found[at.claim].pop();
+            let last = self.found[at.claim].pop();
+            debug_assert!(last.is_some_and(|it| it.looked.at == device.at), "the last one is undone first");
         }
         if let Some(share) = undo.share
             && let Some(capacity) = self.taken_capacity.get_mut(&device.at)

@@ -38,6 +38,8 @@ fn filter_cases() -> Vec<PluginCase> {
     foreign.controller = Some(("pod".to_owned(), "another".to_owned()));
     let mut generated = one();
     generated.resource_claims[0].source = PodClaimSource::Template(GeneratedClaim::Named("one".to_owned()));
+    let mut crowded = claim_on("one", "a", "d0");
+    crowded.reserved_for = (0..256).map(|at| format!("uid-{at}")).collect();
     let mut pending = one();
     pending.resource_claims[0].source = PodClaimSource::Template(GeneratedClaim::Pending);
     let mut not_needed = one();
@@ -59,6 +61,8 @@ fn filter_cases() -> Vec<PluginCase> {
             vec![object(claim_on("one", "a", "d0")), object(claim_of("two", 1))],
         )
         .rejects(&[out("a", NONE), out("b", ELSEWHERE), out("c", NONE)]),
+        case("a claim with as many consumers as it may have", one(), vec![object(crowded)])
+            .rejects(&[out("b", ELSEWHERE), out("c", ELSEWHERE)]),
         case("a claim that is not there", one(), Vec::new()).rejects_all(),
         case("a claim that is being deleted", one(), vec![object(deleting)]).rejects_all(),
         case("a claim of another pod", generated, vec![object(foreign)]).rejects_all(),

@@ -11,9 +11,6 @@ use crate::dra::DraStore;
 use crate::input::dra::{GeneratedClaim, PodClaimSource, PodResourceClaimInput, ResourceClaimInput};
 use crate::world::World;
 
-/// So many consumers a claim may have. Upstream: `ResourceClaimReservedForMaxSize`.
-const RESERVED_FOR_MAX: usize = 256;
-
 /// The claims of a pod: its own in the order of its spec, then the one for its extended resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodClaims {
@@ -96,19 +93,10 @@ pub(super) fn claims_of(world: &World, class: &PodClass) -> Result<PodClaims, St
         claims.all.push(extended);
         claims.has_extended = true;
     }
-    let own_uid = class.input.identity.as_ref().map(|identity| &identity.uid);
-    for claim in &claims.all {
-        match claim.allocation {
-            None => check(store, claim)?,
-            // Upstream: resourceclaim.go `CanBeReserved`.
-            Some(_) if RESERVED_FOR_MAX <= claim.reserved_for.len() => {
-                let is_own = own_uid.is_some_and(|uid| claim.reserved_for.contains(uid));
-                if !is_own {
-                    return Err("resourceclaim in use".to_owned());
-                }
-            }
-            Some(_) => {}
-        }
+    // However many consumers an allocated claim has, one more is not refused here: `CanBeReserved` always
+    // says yes upstream, and the API server has the limit.
+    for claim in claims.all.iter().filter(|claim| claim.allocation.is_none()) {
+        check(store, claim)?;
     }
     Ok(claims)
 }

@@ -61,7 +61,7 @@ pub(super) fn on_row<'a>(
         match (is_device, allocatable) {
             (true, 0) => names.push(name),
             // Differs: a node that has the resource with amount 0 counts as one without it; it has no
-            // room for the pod either way.
+            // room for the pod either way (`node_with_none_of_an_extended_resource_is_rejected_here`).
             (false, 0) => return Err("cannot fit resource"),
             _ => {}
         }

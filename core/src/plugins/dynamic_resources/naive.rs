@@ -484,12 +484,15 @@ impl<'a> Problem<'a> {
 
     /// The counters of every pool that a device is taken of are enough for all devices in use.
     fn counters_suffice(&self, taken: &[Taken<'_>]) -> bool {
-        let is_charged = |it: &Candidate<'_>| {
-            let is_it = |key: &crate::input::dra::DeviceKey| {
-                (Arc::clone(&key.driver), Arc::clone(&key.pool), Arc::clone(&key.device)) == it.id()
-            };
-            it.device.allow_multiple_allocations && self.dra.in_use().any(|result| is_it(&result.device))
+        // Who holds a device that can be shared to itself has charged its counters, and the first share beside
+        // it, which only an admin gets, charges them again.
+        let has_share = |id: &(Arc<str>, Arc<str>, Arc<str>)| {
+            self.dra.in_use().filter(|result| result.share_id.is_some()).any(|result| {
+                let key = &result.device;
+                (&key.driver, &key.pool, &key.device) == (&id.0, &id.1, &id.2)
+            })
         };
+        let is_charged = |it: &Candidate<'_>| it.device.allow_multiple_allocations && has_share(&it.id());
         let devices = taken.iter().map(|it| &self.devices[it.device]);
         devices.filter(|it| !it.device.consumes_counters.is_empty() && !is_charged(it)).all(|candidate| {
             let slice = candidate.slice;
@@ -512,7 +515,7 @@ impl<'a> Problem<'a> {
                 let times = taken.iter().filter(|it| self.devices[it.device].id() == id).count();
                 // Shares are charged once; admins are charged beside whoever has the device.
                 let charges = match device.allow_multiple_allocations {
-                    true => usize::from(is_used || times > 0),
+                    true => usize::from(is_used) + usize::from(times > 0 && !has_share(&id)),
                     false => usize::from(is_used) + times,
                 };
                 for consumption in &device.consumes_counters {

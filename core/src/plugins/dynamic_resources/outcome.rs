@@ -116,7 +116,8 @@ pub(super) fn look_at(world: &World, class: &PodClass, claims: &PodClaims, row: 
 /// not ready.
 ///
 /// Differs: the scheduler has no clock of the world, so the time in which devices must become ready
-/// (`bindingTimeout`) counts as over once it has begun.
+/// (`bindingTimeout`) counts as over once it has begun
+/// (`claim_whose_devices_wait_is_unavailable_once_it_has_a_timestamp`).
 fn is_unavailable(claim: &ResourceClaimInput, node: &dyn DraNode) -> bool {
     let Some(allocation) = &claim.allocation else { return false };
     if allocation.node_selector.as_ref().is_some_and(|terms| !selects(terms, node)) {

@@ -7,11 +7,18 @@ use super::{NaiveDra, Node, allocate};
 use crate::dra::DraStore;
 use crate::dra::allocator::{self, NodeAllocation};
 use crate::fake::{self, Feature, for_each_seed};
-use crate::input::dra::{DeviceClassInput, DraInput, PodIdentityInput, ResourceClaimInput};
+use crate::framework::plugin::FilterPlugin;
+use crate::framework::status::Code;
+use crate::input::dra::{
+    CounterConsumptionInput, CounterSetInput, DeviceClassInput, DeviceTaintInput, DeviceTaintRuleInput,
+    DraInput, PodIdentityInput, Quantities, ResourceClaimInput, ResourceSliceInput,
+};
 use crate::input::{ContainerInput, PodInput};
-use crate::plugins::dynamic_resources::decide_devices;
-use crate::testkit::devices::{claim_on, object, slice_object, slice_of};
-use crate::testkit::{NodeParts, large_node, node, resources};
+use crate::plugins::dynamic_resources::{DynamicResources, decide_devices};
+use crate::quantity::Quantity;
+use crate::scheduler::{ObjectEvent, ObjectInput, Standing};
+use crate::testkit::devices::{any_class, claim_of, claim_on, object, slice_object, slice_of, using};
+use crate::testkit::{NodeParts, PodParts, SchedulerLab, large_node, node, pod, resources};
 use crate::world::World;
 
 /// Same devices for the same requests in the same order, or the same reason that there are none.
@@ -174,4 +181,122 @@ fn reserved_devices_are_in_use_until_the_pod_gives_them_back_or_its_claims_have_
     assert!(store.allocated().is_exclusive(&device));
     store.upsert(&object(open));
     assert!(!store.allocated().is_exclusive(&device));
+}
+
+/// Upstream: resourceslice/tracker/tracker.go `syncSlice`.
+#[test]
+fn device_taint_rule_requeues_pods_only_if_devices_have_other_taints() {
+    let mut lab = SchedulerLab::obliging(&[("a", "4")]);
+    let tell =
+        |lab: &mut SchedulerLab, object: &DraInput| lab.event(ObjectEvent::Added(ObjectInput::Dra(object)));
+    let rule = |driver: &str| {
+        let taint = DeviceTaintInput { effect: "NoSchedule".to_owned(), ..DeviceTaintInput::default() };
+        let (name, driver) = ("rule".to_owned(), Some(driver.to_owned()));
+        let rule = DeviceTaintRuleInput { name, driver, taint, ..DeviceTaintRuleInput::default() };
+        DraInput::DeviceTaintRule(Arc::new(rule))
+    };
+    for object in [any_class(), slice_object(slice_of("a", &["d0"])), object(claim_of("one", 1)), rule("gpu")]
+    {
+        tell(&mut lab, &object);
+    }
+    lab.pod(7, using(pod().cpu("1").namespaced("default"), &["one"]));
+    lab.run();
+    lab.later();
+    assert_eq!(lab.standing(7), Some(Standing::Unschedulable), "its device is tainted");
+    tell(&mut lab, &rule("gpu"));
+    assert_eq!(lab.standing(7), Some(Standing::Unschedulable), "as it was before");
+    tell(&mut lab, &rule("nic"));
+    assert_eq!(lab.standing(7), Some(Standing::Queued), "no device is tainted any more");
+}
+
+/// The shortest history in which allocator and plain twin differed: they must not.
+/// Upstream: allocator_incubating.go `deviceCapacityInUse`, `checkAvailableCounters`.
+#[test]
+fn counters_of_a_shareable_device_that_one_claim_has_to_itself_are_charged_again_for_an_admin() {
+    let units = |amount: i64| Quantities::from([("units".into(), Quantity::from_units(amount))]);
+    let fits = |available: i64, share: Option<&str>| {
+        let mut slice = slice_of("a", &["d0"]);
+        slice.slice_count = 2;
+        slice.devices[0].allow_multiple_allocations = true;
+        slice.devices[0].consumes_counters = vec![CounterConsumptionInput {
+            counter_set: "set".into(),
+            counters: units(2),
+            has_compatibility_groups: false,
+        }];
+        let set = CounterSetInput { name: "set".into(), counters: units(available) };
+        let counters = ResourceSliceInput {
+            name: "counters".to_owned(),
+            devices: Vec::new(),
+            shared_counters: vec![set],
+            ..slice.clone()
+        };
+        let mut holder = claim_on("holder", "a", "d0");
+        let allocation = Arc::make_mut(holder.allocation.as_mut().expect("it has a device"));
+        allocation.results[0].share_id = share.map(Into::into);
+        let mut admin = claim_of("admin", 1);
+        admin.requests[0].exactly.as_mut().expect("one").admin_access = true;
+        let (mut store, mut plain) = (DraStore::default(), NaiveDra::default());
+        for object in [any_class(), slice_object(slice), slice_object(counters), object(holder)] {
+            store.upsert(&object);
+            plain.put(object);
+        }
+        let node = node("a");
+        let ours = allocator::allocate(&store, &Node(&node), &[Arc::new(admin.clone())]);
+        let ours = matches!(ours, NodeAllocation::Found(_));
+        assert_eq!(ours, allocate(&plain, &node, &[&admin]).is_ok(), "the plain twin agrees");
+        ours
+    };
+    assert_eq!([fits(3, None), fits(4, None)], [false, true], "the holder is charged, and the admin too");
+    assert_eq!([fits(1, Some("s")), fits(2, Some("s"))], [true, true], "a share is charged already");
+}
+
+/// What the plugin says of a pod on node `a`, in a world of these objects.
+fn verdict(pod: PodInput, objects: &[DraInput], nodes: &[(&str, &str)]) -> (Code, Vec<String>) {
+    let mut world = World::default();
+    for object in objects {
+        world.upsert_dra(object);
+    }
+    let mut node = large_node("a");
+    node.allocatable.extend(resources(nodes));
+    world.upsert_node(&node);
+    let class = world.compile(&Arc::new(pod));
+    world.settle();
+    let plugin = DynamicResources::default();
+    let mut reasons = Vec::new();
+    let code = FilterPlugin::verdict(&plugin, &world, world.class(class), 0, &mut reasons);
+    (code, reasons.iter().map(|reason| reason.text(&world.vocabulary).into_owned()).collect())
+}
+
+#[test]
+fn node_with_none_of_an_extended_resource_is_rejected_here() {
+    let mut pod = asking(&[("one", "1")], &[]);
+    pod.containers[0].requests.extend(resources(&[("y.com/nic", "1")]));
+    let objects = [class_for("x.com/gpu"), slice_object(slice_of("a", &["d0"]))];
+    let rejected = (Code::UnschedulableAndUnresolvable, vec!["cannot fit resource".to_owned()]);
+    assert_eq!(verdict(pod.clone(), &objects, &[]), rejected, "as upstream");
+    assert_eq!(
+        verdict(pod.clone(), &objects, &[("y.com/nic", "0")]),
+        rejected,
+        "upstream leaves it to the fit"
+    );
+    assert_eq!(verdict(pod, &objects, &[("y.com/nic", "1")]).0, Code::Success);
+}
+
+#[test]
+fn claim_whose_devices_wait_is_unavailable_once_it_has_a_timestamp() {
+    let pod = || using(pod().namespaced("default"), &["one"]);
+    let waiting = |has_timestamp: bool| {
+        let mut claim = claim_on("one", "a", "d0");
+        let allocation = Arc::make_mut(claim.allocation.as_mut().expect("it has a device"));
+        allocation.has_timestamp = has_timestamp;
+        allocation.results[0].binding_conditions = Some(vec!["Ready".to_owned()]);
+        object(claim)
+    };
+    assert_eq!(verdict(pod(), &[any_class(), waiting(false)], &[]).0, Code::Success);
+    let elsewhere = vec!["resourceclaim not available on the node".to_owned()];
+    assert_eq!(
+        verdict(pod(), &[any_class(), waiting(true)], &[]),
+        (Code::UnschedulableAndUnresolvable, elsewhere),
+        "upstream waits for as long as `bindingTimeout` says"
+    );
 }
