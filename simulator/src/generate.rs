@@ -360,11 +360,29 @@ impl<'a> Writer<'a> {
         if (self.features.claims || self.features.passes) && self.choices.chance(60) {
             self.add(ScriptAction::CreateClaim);
         }
+        if self.profile == FaultProfile::Nominations && self.choices.chance(60) {
+            self.withdraw_unheard();
+        }
         self.script
     }
 
+    /// Last of all, so that the script before it is what it was: a pod comes whose scheduler names its node,
+    /// the watch breaks before it tells of that, and somebody takes the nomination back meanwhile. The list
+    /// that follows says what the last event before it said.
+    fn withdraw_unheard(&mut self) {
+        let is_named = |shape: &PodShape| shape.waits_at_permit || shape.pre_bind != SimulatedPreBind::None;
+        let Some(at) = self.shapes.iter().position(is_named) else { return };
+        self.add(ScriptAction::Settle);
+        self.add(ScriptAction::CreatePod(u8::try_from(at).unwrap_or(u8::MAX)));
+        let Some(&pod) = self.pods.last() else { return };
+        let scheduler = self.shapes[at].scheduler;
+        let broken = Fault::Disconnect { scheduler, stream: Stream::Pods, ms: 2000 };
+        let heard_us = self.choices.pick(&[1_000, 5_000, 20_000, 60_000, 200_000]);
+        self.add_after(heard_us, ScriptAction::Fail(broken));
+        self.add_after(1_000_000, ScriptAction::Withdraw(pod));
+    }
+
     fn add(&mut self, action: ScriptAction) {
-        let number = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
         let after_us = match self.choices.below(10) {
             0..=3 => 0,
             4 | 5 => self.choices.range(1, 900),
@@ -372,6 +390,11 @@ impl<'a> Writer<'a> {
             8 => self.choices.range(100_000, 2_000_000),
             _ => self.choices.range(1_000_000, 12_000_000),
         };
+        self.add_after(after_us, action);
+    }
+
+    fn add_after(&mut self, after_us: u64, action: ScriptAction) {
+        let number = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
         if let ScriptAction::CreatePod(shape) = action {
             let handle = PodHandle(number);
             self.pods.push(handle);

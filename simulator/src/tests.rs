@@ -69,6 +69,24 @@ fn controller_mutants_are_found() {
     }
 }
 
+/// Those that the mix meets too rarely: each is found within a few hundred seeds of its profile.
+#[cfg(feature = "mutants")]
+#[test]
+fn own_write_unseen_is_found_within_300_seeds() {
+    use schedlab_core::mutants::{Mutant, Mutants};
+    let plan = SeedPlan {
+        seeds: 0..300,
+        profile: Some(FaultProfile::Nominations),
+        threads: 2,
+        mutants: Mutants::of(Mutant::OwnWriteUnseen),
+        ..SeedPlan::default()
+    };
+    let failure = run_seeds(&plan, &|_| Go::On).failure.expect("it is found");
+    let sound = SeedPlan { mutants: Mutants::default(), ..plan };
+    let violation = run_caught(&sound.scenario_of(failure.seed)).violation;
+    assert_eq!(violation, None, "seed {} holds without the defect", failure.seed);
+}
+
 #[test]
 fn largest_seeds_terminate() {
     let seeds = u64::MAX - 3..u64::MAX;
