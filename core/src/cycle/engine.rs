@@ -1,5 +1,6 @@
 //! One decision after the other: which node for a pod of this class, or why none.
 
+mod checks;
 mod extended;
 mod opportunistic_batching;
 mod placement;

@@ -13,6 +13,7 @@
 //!
 //! Without a class cache nothing is kept apart.
 
+mod checks;
 mod scoring;
 
 use std::sync::Arc;

@@ -119,6 +119,8 @@ impl Parallelizer {
         items: &mut [T],
         work: impl Fn(usize, &mut [T]) + Sync,
     ) {
+        debug_assert!(chunk > 0, "a chunk has an item at least");
+        debug_assert!(items.is_empty() || row_count > 0, "items stand for rows");
         let job = self.begin(row_count, items.len() <= chunk);
         if job.is_parallel() {
             Parallelizer::in_parallel(chunk, items, work);
@@ -322,6 +324,8 @@ impl SizeClass {
     }
 
     fn record(&mut self, kind: Work, row_count: usize, elapsed_ns: u64) {
+        debug_assert!(row_count > 0, "a job is of some rows");
+        debug_assert!(self.look_jobs <= Self::LOOK_JOBS, "a look is of so many jobs");
         let ns_per_kilorow = elapsed_ns * 1024 / row_count as u64;
         let cost = &mut self.costs[kind as usize];
         if self.look_jobs == 0 {
@@ -347,6 +351,7 @@ impl SizeClass {
     }
 
     fn end_look(&mut self) {
+        debug_assert_eq!(self.look_jobs, 0, "a look ends with its last job");
         let looks = std::mem::take(&mut self.looks).map(Look::median);
         let extra_ns = std::mem::take(&mut self.look_extra_ns);
         self.patience_ns = self.patience_ns.max(extra_ns * Self::LOOK_SHARE);

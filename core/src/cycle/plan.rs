@@ -100,6 +100,38 @@ impl Plan {
         plan
     }
 
+    /// Panics where the lists of plugins or rows do not agree.
+    pub(crate) fn check(&self) {
+        let parts = self.static_filters.len() + self.local_filters.len();
+        assert_eq!(parts, self.filters.len(), "a filter reads attributes, or pods as well");
+        let of_rows = self.static_filters.iter().chain(&self.local_filters);
+        assert!(
+            of_rows.clone().all(|it| self.filters.contains(it)),
+            "a filter's verdict stands with those of all"
+        );
+        let runs = |it: &PluginIndex| self.filters.contains(it) || self.live_filters.contains(it);
+        assert!(!self.skipped_filters.iter().any(runs), "a filter that PreFilter skipped does not run");
+        let scores = [&self.final_scores, &self.scaled_scores, &self.live_scores];
+        let scores = || scores.into_iter().flatten();
+        assert!(
+            !scores().any(|it| self.skipped_scores.contains(&it.plugin)),
+            "a score that was skipped is not asked"
+        );
+        assert!(
+            self.final_scores.iter().all(|it| it.normalization == Normalization::None),
+            "a final score is not scaled"
+        );
+        assert!(
+            self.live_scores.iter().all(|it| it.reads == Reads::Global),
+            "a score that stands is not asked again"
+        );
+        if let FilterScope::Rows { rows, plugins, names } = &self.scope {
+            assert!(rows.is_sorted_by(|one, other| one < other), "named rows stand in list order, each once");
+            assert!(!plugins.is_empty(), "some plugin named the nodes");
+            assert!(rows.len() <= names.len(), "a named row has a name");
+        }
+    }
+
     /// Forgets everything but the memory it stood in.
     fn clear(&mut self) {
         let Plan { filters, static_filters, local_filters, live_filters, skipped_filters, .. } = self;

@@ -1,8 +1,8 @@
 //! How long single plugins take, in the cycles that a probe picks.
 //!
 //! Upstream: metric `plugin_execution_duration_seconds`, recorded in one cycle of ten.
-//! Differs: a plugin is asked about many nodes in one call, so a duration is that of a call for all
-//! rows that had to be evaluated, not for one node.
+//! A plugin is asked about many nodes in one call, so a duration is that of a call for all rows that had to be
+//! evaluated; upstream's is that of one node.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -9,6 +9,7 @@
 
 use crate::kernels::Level;
 use crate::kernels::totals::{highest, rows_with};
+use crate::snapshot::mask::BitRows;
 
 /// The highest total of some rows of a word, and which of them have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +51,26 @@ impl Word {
     #[inline]
     pub(crate) fn feasible_count(&self) -> usize {
         usize::from(self.feasible_count)
+    }
+
+    /// Panics where bits, counts and the best that is kept do not agree. `totals` are those of the word's rows,
+    /// `valid` the bits that stand for one.
+    pub(crate) fn check(&self, valid: u64, totals: &[i64]) {
+        assert_eq!(self.known & !valid, 0, "only rows that are there are known");
+        assert_eq!(self.feasible & !self.known, 0, "only rows that are known fit");
+        assert_eq!(self.scored & !self.feasible, 0, "only rows that fit are scored");
+        assert_eq!(self.feasible_count(), self.feasible.count_ones() as usize, "rows that fit are counted");
+        if !self.best_is_fresh || self.scored == 0 {
+            return;
+        }
+        let scored = || BitRows::new(0, self.scored);
+        let best = scored().map(|bit| totals[bit]).max();
+        assert_eq!(Some(self.best.total), best, "the highest total of a word is kept");
+        if self.best.rows != 0 {
+            let rows = scored().filter(|&bit| Some(totals[bit]) == best).fold(0, |rows, bit| rows | 1 << bit);
+            assert_eq!(self.best.rows, rows, "the rows that have the highest total are kept");
+            assert_eq!(self.best.ties, rows.count_ones(), "the rows that have the highest total are counted");
+        }
     }
 
     /// Nothing has to be looked for to say what the highest total is.
@@ -148,6 +169,8 @@ impl Word {
 
     /// The best of some of the scored rows.
     pub(crate) fn best_within(&mut self, level: Level, bits: u64, totals: &[i64]) -> WordBest {
+        debug_assert_eq!(bits & !self.scored, 0, "only scored rows are compared");
+        debug_assert_ne!(bits, 0, "some row is compared");
         let best = self.best(level, totals);
         if best.rows & bits != 0 {
             return WordBest::of_rows(best.total, best.rows & bits);
@@ -176,7 +199,7 @@ pub(crate) fn known_run(words: &[Word], wanted: usize) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::fake::{Rng, for_each_seed};
-    use crate::snapshot::mask::{BitRows, valid_bits};
+    use crate::snapshot::mask::valid_bits;
 
     fn plain(totals: &[i64], bits: u64) -> WordBest {
         let mut best = WordBest { total: i64::MIN, rows: 0, ties: 0 };

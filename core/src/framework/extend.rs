@@ -217,6 +217,7 @@ pub(crate) fn find_nodes_that_pass_extenders(
         for (name, why) in answer.unresolvable {
             words.insert(name, (Code::UnschedulableAndUnresolvable, why.into()));
         }
+        debug_assert_eq!(kept.len(), rows.len(), "of each node it is known whether it is kept");
         let mut at = 0;
         rows.retain(|_| {
             at += 1;
@@ -253,6 +254,7 @@ pub(crate) fn add_scores(
     rows: &[u32],
     totals: &mut [i64],
 ) {
+    debug_assert_eq!(rows.len(), totals.len(), "each node has its total");
     let asked: Vec<&Arc<dyn Extender>> = extenders
         .iter()
         .filter(|extender| extender.does(Verb::Prioritize) && extender.is_interested(pod))

@@ -2,7 +2,7 @@
 //!
 //! Upstream: schedule_one_podgroup.go `podGroupSchedulingDefaultAlgorithm`,
 //! `podGroupSchedulingPlacementAlgorithm`, `runRootSchedulingAlgorithm`.
-//! Differs: Reserve plugins that do not ship with the engine are asked when a member is bound, not in a pass
+//! Not built: Reserve plugins that do not ship with the engine are asked when a member is bound, not in a pass
 //! that may be undone.
 
 use std::sync::Arc;
@@ -159,6 +159,7 @@ impl PodGroupCycle<'_> {
                 return decision;
             }
         }
+        debug_assert_eq!(decision.passes.len(), placements.len(), "each placement was tried");
         let feasible: Vec<usize> =
             (0..decision.passes.len()).filter(|&at| decision.passes[at].status.is_success()).collect();
         match feasible.as_slice() {
@@ -235,6 +236,11 @@ impl PodGroupCycle<'_> {
             }
             any_scheduled |= is_placed;
         }
+        debug_assert_eq!(
+            progress.remaining + results.len(),
+            members.len(),
+            "members that were tried are counted"
+        );
         if status.code != PodGroupCode::Error {
             status = progress.status();
         }
@@ -242,6 +248,11 @@ impl PodGroupCycle<'_> {
             status = PodGroupStatus::unschedulable(status.reasons);
         }
         self.revert(members, &results);
+        debug_assert_eq!(
+            self.world.pod_groups().get(self.info.id).scheduled_pods_count(),
+            start.scheduled,
+            "the members are off their nodes again"
+        );
         any_scheduled &= status.is_success();
         PassResult { placement, start, members: results, status, any_scheduled }
     }

@@ -92,11 +92,19 @@ impl PodGroupCycle<'_> {
         if victims.is_empty() {
             return only(PodGroupStatus::new(PodGroupCode::UnschedulableAndUnresolvable, NO_VICTIMS));
         }
+        let placed = self.placed_count();
         victims.iter().for_each(|victim| remove(self.world, victim));
+        debug_assert!(self.placed_count() < placed, "victims are off their nodes");
         let members = self.take_nominations();
         let found = self.place_without(victims, &members);
         self.give_back_nominations(&members);
+        debug_assert_eq!(self.placed_count(), placed, "all victims are back on their nodes");
         found
+    }
+
+    /// Pods on nodes.
+    fn placed_count(&self) -> i64 {
+        self.world.nodes().columns().pod_count.iter().sum()
     }
 
     /// Places the group without the victims, and finds out which of them may come back.
@@ -110,6 +118,11 @@ impl PodGroupCycle<'_> {
         victims.sort_by_key(|victim| Reverse(victim.importance()));
         let assignments: Vec<Assignment> =
             decision.members().iter().filter_map(|member| self.assignment(member)).collect();
+        debug_assert_eq!(members.len(), self.info.members.len(), "each member is thought of");
+        debug_assert!(
+            assignments.iter().all(|it| it.row < self.world.nodes().node_count()),
+            "a member is on a node"
+        );
         self.select_victims(victims, &assignments)
     }
 
@@ -182,6 +195,7 @@ impl PodGroupCycle<'_> {
         leaving.sort_by_key(|victim| Reverse(victim.importance()));
         let pods: Vec<PodId> =
             leaving.iter().flat_map(|victim| victim.pods.iter().map(|&(pod, _)| pod)).collect();
+        debug_assert!(pdb_violations <= pods.len(), "a violation is a victim's");
         let count = pods.len();
         let text = format!("found a placement for podgroup, preempting {count} victims");
         let node = |row: usize| self.world.nodes().columns().id[row];

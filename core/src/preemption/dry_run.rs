@@ -161,6 +161,7 @@ impl DryRun {
         if victims.is_empty() {
             return Err(CandidateFailure::NoVictims);
         }
+        debug_assert!(victims.iter().all(|it| !it.pods.is_empty()), "a victim is some pod");
         victims.iter().for_each(|victim| suppose(world, victim, -1));
         if let Some(rejection) = question.first_rejection(world, row) {
             return Err(CandidateFailure::Rejected(rejection));
@@ -169,6 +170,8 @@ impl DryRun {
         victims.sort_by_key(|victim| (Reverse(victim.importance()), first(victim)));
         let ranked: Vec<PodId> = victims.iter().flat_map(|it| it.pods.iter().map(|&(pod, _)| pod)).collect();
         let (protected, others) = filter_victims_with_pdb_violation(world, victims, &mut self.allowances);
+        let parted = protected.iter().map(|(it, _)| it).chain(&others).map(|it| it.pods.len()).sum::<usize>();
+        debug_assert_eq!(parted, ranked.len(), "a budget protects a victim or it does not");
         let is_mixed = !protected.is_empty() && !others.is_empty();
         let mut candidate = Candidate { row, victims: Vec::new(), violations: 0 };
         let others = others.into_iter().map(|victim| (victim, 0));
@@ -182,6 +185,10 @@ impl DryRun {
             }
         }
         if is_mixed {
+            debug_assert!(
+                candidate.victims.iter().all(|it| ranked.contains(it)),
+                "victims are of lower priority"
+            );
             candidate.victims.sort_by_key(|pod| ranked.iter().position(|victim| victim == pod));
         }
         if candidate.victims.is_empty() {

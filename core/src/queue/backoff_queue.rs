@@ -44,6 +44,7 @@ impl BackoffSettings {
         if self.initial_ns > self.max_ns.checked_shr(shift).unwrap_or(0) {
             return self.max_ns;
         }
+        debug_assert!(self.initial_ns << shift <= self.max_ns, "no wait is longer than the longest");
         self.initial_ns << shift
     }
 
@@ -109,6 +110,7 @@ impl BackoffQueue {
 
     /// Adds a pod whose wait ends at `end_ns`.
     pub fn push(&mut self, kind: BackoffKind, end_ns: u64, key: SortKey, ticket: Ticket) {
+        debug_assert_eq!(end_ns, self.settings.align_to_window(end_ns), "a wait ends with its window");
         let place = Place { end_ns, key, ticket };
         let BackoffQueue { settings, order, rejected, errors } = self;
         match kind {

@@ -34,7 +34,7 @@ pub struct QueuedMember {
 impl QueuedMember {
     /// Upstream: `PodGroupMemberPodsOrderingFunc`; all have the group's priority.
     /// Differs: among those that came at the same time the one that was created first is first, not the one
-    /// whose name is.
+    /// whose name is (`members_stand_by_attempts_then_by_age`).
     fn rank(&self) -> (Reverse<u32>, u64, PodUid) {
         (Reverse(self.attempts), self.timestamp_ns, self.uid)
     }
@@ -63,6 +63,7 @@ impl QueuedPodGroup {
 
     /// Adds a member in its place.
     pub fn insert(&mut self, member: QueuedMember) {
+        debug_assert!(!self.holds(member.pod), "a member comes in once");
         let at = self.members.partition_point(|known| known.rank() < member.rank());
         self.members.insert(at, member);
     }
@@ -79,6 +80,7 @@ impl QueuedPodGroup {
 
     /// The group is tried: each of its members is.
     pub fn begin(&mut self) {
+        debug_assert!(!self.is_in_flight, "a group is tried once at a time");
         self.is_in_flight = true;
         self.members.iter_mut().for_each(|member| member.attempts += 1);
     }
@@ -135,6 +137,23 @@ impl QueuedPodGroup {
         self.members.iter().chain(&self.pending).any(|member| member.pod == pod)
     }
 
+    /// Panics where the lists do not agree. See `Scheduler::check`.
+    fn check(&self) {
+        assert!(
+            self.members.is_sorted_by_key(QueuedMember::rank),
+            "members stand in the order of their turns"
+        );
+        assert!(self.pending.is_empty() || self.is_in_flight, "nobody waits for a group that is not tried");
+        let mut uids: Vec<PodUid> = self.members.iter().chain(&self.incomplete).map(|it| it.uid).collect();
+        let all = uids.len();
+        uids.sort_unstable();
+        uids.dedup();
+        assert_eq!(uids.len(), all, "a member waits in one place");
+        if let Some(leader) = self.leader.filter(|_| !self.is_in_flight) {
+            assert!(self.members.iter().any(|it| it.pod == leader), "an entry is under one of its members");
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.members.is_empty() && self.pending.is_empty() && self.incomplete.is_empty()
     }
@@ -169,6 +188,14 @@ impl PodGroupQueue {
     pub fn forget_if_empty(&mut self, group: PodGroupId) {
         if self.groups.get(&group).is_some_and(|known| known.is_empty() && !known.is_in_flight) {
             self.groups.remove(&group);
+        }
+    }
+
+    /// Panics where a group that nobody waits in is kept, or its lists do not agree.
+    pub(crate) fn check(&self) {
+        for group in self.groups.values() {
+            assert!(!group.is_empty() || group.is_in_flight, "a group of which nobody waits is forgotten");
+            group.check();
         }
     }
 

@@ -19,7 +19,9 @@ impl Scheduler {
             return;
         }
         self.world.check();
+        self.engine.check();
         self.queue.check();
+        self.pod_group_queue.check();
         self.binding_cycles.check();
         self.dispatcher.check();
         self.preemption_executor.check(&self.dispatcher);
@@ -49,7 +51,7 @@ impl Scheduler {
     #[cfg(debug_assertions)]
     fn things(&self) -> u64 {
         let pods = self.world.pods().len() as u64;
-        self.thing_count() + 2 * pods + 4 * self.world.nodes().node_count() as u64
+        self.thing_count() + self.engine.thing_count() + 2 * pods + 4 * self.world.nodes().node_count() as u64
     }
 
     fn check_pods(&self) {

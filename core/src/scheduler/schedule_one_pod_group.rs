@@ -124,6 +124,15 @@ impl Scheduler {
     fn submit_pod_group(&mut self, attempted: &Attempted, info: &PodGroupInfo, tried: &[QueuedMember]) {
         let members = attempted.decision.members();
         let is_placed = attempted.status.is_success();
+        debug_assert!(members.len() <= info.members.len(), "only members are tried");
+        debug_assert!(
+            members.iter().zip(&info.members).all(|(result, &pod)| result.pod == pod),
+            "members are tried in their order"
+        );
+        debug_assert!(
+            !is_placed || members.iter().any(|it| it.row().is_some()),
+            "a placed group has placed members"
+        );
         let mut has_failed_members = false;
         // In the same order, though not all of them.
         let mut tried = tried.iter();
@@ -218,7 +227,8 @@ impl Scheduler {
     /// What becomes of the nomination of a member that found no node, when preemption does not help its group.
     ///
     /// Differs: upstream leaves it (`schedulingAlgorithm` in a group's cycle), so that a gang that has given up
-    /// goes on holding room against others; we do as well when its known gaps are asked for.
+    /// goes on holding room against others; we do as well when its known gaps are asked for
+    /// (`failed_member_gives_its_nomination_back_unless_known_gaps_are_upstreams`).
     fn nomination_of_a_failed_member(&self) -> NominatingInfo {
         let keeps = self.settings.mutants.has(Mutant::GangKeepsNomination);
         match self.settings.known_gaps {
@@ -278,6 +288,14 @@ impl Scheduler {
         if preemption.victims.is_empty() {
             return;
         }
+        debug_assert!(
+            preemption.victims.iter().all(|&pod| self.world.pods().get(pod).node().is_some()),
+            "a victim is on a node"
+        );
+        debug_assert!(
+            preemption.victims.iter().all(|&pod| self.group_of(pod) != Some(group)),
+            "no member of the group is its victim"
+        );
         self.counters.preemption_victims.observe(preemption.victims.len() as u64);
         let note: Arc<str> = format!("Preempted by podgroup {} on node cluster", object.uid).into();
         for &victim in &preemption.victims {

@@ -38,6 +38,7 @@ impl NodeSnapshot {
         self.ports.check(self.node_count());
         self.check_slots();
         self.check_order();
+        self.images.check(self.columns.image_set.iter().map(|&set| vocabulary.images(set)));
         for row in 0..self.node_count() {
             let columns = &self.columns;
             assert!(vocabulary.symbols.is_live(columns.name[row]), "a node's name is interned");

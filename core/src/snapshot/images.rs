@@ -40,6 +40,7 @@ impl ImageStates {
     pub(crate) fn remove(&mut self, images: &[NodeImage]) {
         self.for_each_name(images, |states, image| {
             let Some(state) = states.get_mut(&image.name) else { return };
+            debug_assert!(state.node_count > 0, "an image that is kept is some node's");
             state.node_count -= 1;
             if state.node_count == 0 {
                 states.remove(&image.name);
@@ -58,6 +59,25 @@ impl ImageStates {
                 apply(&mut self.by_name, image);
                 self.version += 1;
             }
+        }
+    }
+
+    /// Panics where counts are not those of these nodes' images. See `NodeSnapshot::check`.
+    pub(super) fn check<'a>(&self, nodes: impl Iterator<Item = &'a [NodeImage]>) {
+        let mut counts: FxHashMap<Symbol, u32> = FxHashMap::default();
+        for images in nodes {
+            for (at, image) in images.iter().enumerate() {
+                let is_first = images[..at].iter().all(|earlier| earlier.name != image.name);
+                *counts.entry(image.name).or_default() += u32::from(is_first);
+            }
+        }
+        assert_eq!(self.by_name.len(), counts.len(), "an image that no node has is forgotten");
+        for (name, count) in counts {
+            assert_eq!(
+                self.get(name).map(|it| it.node_count),
+                Some(count),
+                "nodes that have an image are counted"
+            );
         }
     }
 

@@ -49,6 +49,7 @@ impl Topology {
         // Otherwise all is made anew before it is read.
         if self.nodes_version == placed.nodes.attributes_version() {
             self.domains.check(placed.nodes.node_count());
+            self.domains.check_labels(placed.nodes, placed.vocabulary);
             for counter in &self.counters {
                 counter.check(&self.domains, placed.nodes.node_count());
             }

@@ -69,6 +69,25 @@ impl Domains {
         id
     }
 
+    /// Panics where columns are not what nodes' labels say. See `Topology::check`.
+    pub(super) fn check_labels(&self, nodes: &NodeSnapshot, vocabulary: &Vocabulary) {
+        assert_eq!(self.columns[0].key, None, "the first column is that of each node by itself");
+        assert_eq!(self.by_key.len() + 1, self.columns.len(), "a key has one column");
+        for (&key, &id) in &self.by_key {
+            let column = &self.columns[id.0 as usize];
+            assert_eq!(column.key, Some(key), "a key is found by its own id");
+            let mut numbers: Vec<u32> = column.domain_of_value.values().copied().collect();
+            numbers.sort_unstable();
+            let expected = (1..).take(numbers.len());
+            assert!(numbers.iter().copied().eq(expected), "domains are numbered from 1 on, without a gap");
+            for (&labels, &domain) in nodes.columns().label_set.iter().zip(&column.domain_of_row) {
+                let value = vocabulary.label(labels, key);
+                let of_value = value.and_then(|value| self.of_value(id, value));
+                assert_eq!(of_value.unwrap_or(NO_DOMAIN), domain, "a row is in the domain of its label");
+            }
+        }
+    }
+
     /// All keys in use.
     pub(super) fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
         (0..self.columns.len()).map(|at| KeyId(u32::try_from(at).expect("few keys")))

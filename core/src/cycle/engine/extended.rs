@@ -82,6 +82,7 @@ impl Engine {
                 }));
             }
         };
+        debug_assert!(self.rows.iter().all(|row| found.contains(row)), "an extender adds no node");
         probe.mark(Mark::Filter);
         if self.rows.is_empty() {
             let seen = self.seen(at, world, start, evaluated);
@@ -101,6 +102,7 @@ impl Engine {
             entries[at].tally.scored += 1;
             probe.mark(Mark::PreScore);
             add_scores(extenders, world, pod, rows, totals);
+            debug_assert_eq!(rows.len(), totals.len(), "each node has its total");
             chosen = take_best(rows, totals, *settings, draws);
             probe.mark(Mark::Score);
         }

@@ -88,6 +88,7 @@ struct BatchState {
 impl BatchState {
     /// Normalises the raw scores over all nodes that are left and orders them by their totals.
     fn order(&mut self, world: &World, profile: &Profile, class: &PodClass, rows: &[u32]) {
+        debug_assert_eq!(rows.len(), self.nodes.len(), "each node has its row");
         let mut totals = vec![0; rows.len()];
         for (planned, raw) in self.scores.iter().zip(&self.raw) {
             let mut scores = raw.clone();
@@ -314,6 +315,25 @@ impl Engine {
 }
 
 impl OpportunisticBatch {
+    /// Panics where columns of nodes and scores have different lengths.
+    pub(super) fn check(&self) {
+        assert!(self.signatures.len() <= SIGNATURES_MAX, "only so many signatures are kept");
+        assert!(
+            self.last.is_none_or(|last| last.number <= self.cycle),
+            "the last cycle was not later than this"
+        );
+        let Some(state) = &self.state else { return };
+        assert!(state.created_ns <= self.now_ns, "a batch was not made later than now");
+        assert_eq!(state.randomizers.len(), state.nodes.len(), "each node of a batch has its lot");
+        assert_eq!(state.raw.len(), state.scores.len(), "each plugin has its column of scores");
+        assert!(
+            state.raw.iter().all(|it| it.len() == state.nodes.len()),
+            "a column has a score for each node"
+        );
+        assert!(state.left.len() <= state.nodes.len(), "what is left is of the batch");
+        assert!(state.left.iter().all(|&(_, _, at)| at < state.nodes.len()), "what is left is a node");
+    }
+
     /// A cycle begins.
     pub(super) fn begin_cycle(&mut self) {
         self.cycle += 1;

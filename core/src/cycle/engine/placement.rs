@@ -35,6 +35,8 @@ impl Engine {
         placement: &NodeMask,
         probe: &mut P,
     ) -> Decision {
+        debug_assert!(placement.count() > 0, "a placement has a node");
+        debug_assert_eq!(placement.node_count(), world.nodes().node_count(), "a placement is of these nodes");
         let is_inside = |row: &usize| placement.contains(*row);
         let mut pending = self.searching(pending);
         if pending.nominated_row(world).filter(is_inside).is_none() {
@@ -76,6 +78,8 @@ impl Engine {
             }));
         }
         let feasible = self.rows.len();
+        debug_assert!(self.rows.iter().all(|&row| list.contains(row as usize)), "found is what was searched");
+        debug_assert!(evaluated <= list.count(), "a node is looked at once");
         if feasible == 0 {
             return self.unschedulable_in_placement(at, world, profile, pending, placement);
         }

@@ -40,6 +40,7 @@ impl Engine {
         parts.clear();
         for &(at, bits) in sample.iter().filter(|(_, bits)| *bits != 0) {
             let word = &mut words[at as usize];
+            debug_assert_eq!(bits & !word.scored, 0, "what is compared was scored");
             // Who has it is looked for only if it is the best of all.
             let part = match word.known_highest() {
                 Some(total) if total < best => continue,
@@ -54,6 +55,8 @@ impl Engine {
                 parts.push((at, part));
             }
         }
+        debug_assert!(!parts.is_empty(), "some feasible row is the best");
+        debug_assert!(parts.iter().all(|(_, part)| part.total == best), "only words with the best are kept");
         let mut ties = 0;
         for (at, part) in parts.iter_mut() {
             if part.rows == 0 {
@@ -97,6 +100,8 @@ impl Engine {
                 parts.push((at, WordBest::of_rows(total, rows_with(*level, sums, bits, total))));
             }
         }
+        debug_assert!(!parts.is_empty(), "some feasible row is the best");
+        debug_assert_eq!(highest_raw.len(), plan.scaled_scores.len(), "each column has its highest score");
         let ties = parts.iter().map(|(_, part)| part.ties).sum();
         nth_tie(parts, pick(*settings, draws, ties as usize), ties)
     }
@@ -123,6 +128,8 @@ impl Engine {
                 }
             }
         }
+        debug_assert_eq!(rows.len(), totals.len(), "each row has its total");
+        debug_assert!(rows.len() > 1, "a single feasible row is not scored");
         let scaled_columns = entry.plan.scaled_scores.iter().zip(&entry.raw);
         // Where all have 0, all have the same.
         for (planned, column) in scaled_columns.filter(|(_, column)| !column.is_zero()) {
@@ -152,6 +159,7 @@ fn take_best_of_many(
     totals: &[i64],
     (settings, draws): (EngineSettings, &mut Draws),
 ) -> (usize, usize) {
+    debug_assert_eq!(rows.len(), totals.len(), "each row has its total");
     let best = totals.chunks(WORD_BITS).fold(i64::MIN, |best, part| best.max(highest(level, part, u64::MAX)));
     let tied = |part: &[i64]| rows_with(level, part, u64::MAX, best);
     let ties = totals.chunks(WORD_BITS).map(|part| tied(part).count_ones()).sum::<u32>() as usize;
@@ -176,6 +184,11 @@ fn rows_of(column: &[i64], word: u32) -> &[i64] {
 /// The n-th of the rows that share the highest total, and how many these are.
 fn nth_tie(parts: &[(u32, WordBest)], nth: usize, ties: u32) -> (usize, usize) {
     let mut nth = u32::try_from(nth).expect("below the ties");
+    debug_assert!(nth < ties, "one of the ties is taken");
+    debug_assert!(
+        parts.iter().all(|(_, it)| it.rows.count_ones() == it.ties),
+        "ties are the rows that have it"
+    );
     for &(word, part) in parts {
         if nth < part.ties {
             let bit = nth_bit(part.rows, nth).expect("the word has that many ties");
@@ -194,6 +207,7 @@ fn add_scaled(
     raw: &[i64],
     bits: u64,
 ) {
+    debug_assert_eq!(sums.len(), raw.len(), "each row has its raw score");
     let mut scores = [0; WORD_BITS];
     let scores = &mut scores[..raw.len()];
     let is_turned = planned.normalization == Normalization::Lowest;

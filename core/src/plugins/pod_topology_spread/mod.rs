@@ -195,6 +195,10 @@ fn count_max(world: &World, spread: &Spread) -> i64 {
 fn violation(world: &World, spread: &Spread, row: usize) -> Option<SpreadDetail> {
     let topology = world.topology();
     let domain = topology.domains().of_rows(spread.key)[row];
+    debug_assert!(
+        (domain as usize) < topology.get(spread.counter).counts().len(),
+        "a row's domain is counted"
+    );
     let count = i64::from(topology.get(spread.counter).counts()[domain as usize]);
     if domain != NO_DOMAIN && count <= count_max(world, spread) {
         return None;

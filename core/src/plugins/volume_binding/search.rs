@@ -132,6 +132,12 @@ impl OnNode<'_> {
     }
 
     pub(super) fn decision(&self) -> VolumeDecision {
+        debug_assert!(self.fits(), "what does not fit is not decided for");
+        debug_assert_eq!(
+            self.provisions.len(),
+            self.to_provision.len(),
+            "each claim without a volume is provisioned"
+        );
         VolumeDecision {
             bindings: self.bindings.clone(),
             provisions: self.provisions.iter().map(|&(claim, _)| claim).collect(),
@@ -250,6 +256,11 @@ impl<'a> Search<'a> {
                 None => found.to_provision.push(at),
             }
         }
+        debug_assert_eq!(
+            found.bindings.len() + found.to_provision.len(),
+            self.open.len(),
+            "an open claim gets a volume, or is provisioned"
+        );
         for &at in &found.to_provision {
             let open = &self.open[at];
             let provisioning = &open.provisioning;
