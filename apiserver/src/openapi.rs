@@ -1,6 +1,6 @@
 //! The schemas that kubectl asks for before it writes.
 //!
-//! Differs: the server knows no schema of each field. It says that it checks fields itself
+//! Not built: the server knows no schema of each field. It says that it checks fields itself
 //! (`fieldValidation`), which kubectl then leaves to it, and it does not offer schemas for strategic merge
 //! patches, for which kubectl then takes its own built-in types.
 

@@ -13,9 +13,10 @@
 //! versions of all libraries, attributes are `dyn`); apiserver/pkg/cel/{environment,library};
 //! google/cel-go.
 //!
-//! Differs: not built are timestamps and durations, the libraries for URLs, IP addresses, CIDRs and named
+//! Not built: timestamps and durations, the libraries for URLs, IP addresses, CIDRs and named
 //! formats, `string.format`, two-variable comprehensions and sorting by key. An expression with one of them
-//! does not compile here. The cost limit counts steps, not cel-go's units.
+//! does not compile here (`expressions_with_libraries_that_are_not_built_do_not_compile`).
+//! Differs: the cost limit counts steps, not cel-go's units.
 
 mod ast;
 mod checker;

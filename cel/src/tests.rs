@@ -172,6 +172,23 @@ fn selector_cases() {
 }
 
 #[test]
+fn expressions_with_libraries_that_are_not_built_do_not_compile() {
+    for expression in [
+        "timestamp('2026-01-01T00:00:00Z') < timestamp('2027-01-01T00:00:00Z')",
+        "duration('1h') > duration('1m')",
+        "url('https://example.com').getHost() == 'example.com'",
+        "ip('10.0.0.1').family() == 4",
+        "cidr('10.0.0.0/8').containsIP('10.0.0.1')",
+        "format.dns1123Label().validate('a').hasValue()",
+        "'%d'.format([1]) == '1'",
+        "[1, 2].all(at, it, it > at)",
+        "[2, 1].sortBy(it, it) == [1, 2]",
+    ] {
+        assert_eq!(outcome(expression), DoesNotCompile, "{expression}");
+    }
+}
+
+#[test]
 fn endless_expression_is_cut_off_and_a_deep_one_is_refused() {
     let ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let deep = (0..7).fold("true".to_owned(), |inner, at| format!("{ten}.all(x{at}, {inner})"));

@@ -3,7 +3,8 @@
 //!
 //! Differs: upstream follows who writes what from an object's creation. Here it is followed from the first
 //! apply on; who wrote before that is `before-first-apply`, as upstream has it for objects of older servers.
-//! A field of that manager is taken over without a conflict.
+//! A field of that manager is taken over without a conflict
+//! (`server_side_apply_takes_over_unmanaged_object`).
 //!
 //! Upstream: apimachinery pkg/util/managedfields.
 

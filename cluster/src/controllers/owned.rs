@@ -5,7 +5,7 @@
 //!
 //! Upstream: pkg/controller/controller_utils.go `ControllerExpectations`, which hold a controller back until
 //! it has seen what it did.
-//! Differs: pods are recognised by their ownerReference alone; orphans are not adopted.
+//! Not built: pods are recognised by their ownerReference alone; orphans are not adopted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@
 //! Differs: priority classes are resolved although upstream's benchmark turns that plugin off,
 //! because an absent priority means 0 to both, and an explicit one is taken as it is. See
 //! `priorities_come_from_the_spec_then_the_class_then_the_default`.
-//! Differs: StorageObjectInUseProtection, RuntimeClass and PodTopologyLabels do not run: there is
+//! Not built: StorageObjectInUseProtection, RuntimeClass and PodTopologyLabels do not run: there is
 //! no controller that would take the protection finalizers away, and a label that appears with
 //! the binding would give each pod a second body.
 

@@ -10,7 +10,8 @@
 //!
 //! Upstream: the ResourceQuota admission plugin raises `status.used` with each request, and the resource
 //! quota controller counts anew when objects go.
-//! Differs: both happen in the write itself, so `status` is never unknown or behind. Objects are counted by
+//! Differs: both happen in the write itself, so `status` is never unknown or behind
+//! (`sums_of_quotas_equal_a_count_after_any_writes_and_are_never_above_the_limit`). Objects are counted by
 //! `count/<resource>.<group>` and the old names; `requests.storage` and other sums over claims are not.
 
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //! same for both.
 //!
 //! Upstream: kube-scheduler/framework/signers.go and each plugin's `SignPod`. The namespace is not part of it.
-//! Differs: every part is there, whichever plugins are on, and of volumes only what scheduling reads.
+//! Differs: every part is there, whichever plugins are on
+//! (`pods_that_differ_in_what_no_plugin_reads_are_not_batched`), and of volumes only what scheduling reads.
 
 use crate::class::PodClass;
 use crate::class::features::FeatureSet;

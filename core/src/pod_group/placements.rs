@@ -1,7 +1,7 @@
 //! Which placements there are, and which is the best.
 //!
 //! Upstream: framework/runtime/framework.go `RunPlacementGeneratePlugins`, `RunPlacementScorePlugins`.
-//! Differs: `placementGenerate` and `placementScore` of a configuration file are not read. A plugin takes
+//! Not built: `placementGenerate` and `placementScore` of a configuration file are not read. A plugin takes
 //! part if the profile has it, with the weight it has for nodes, else 1.
 
 use std::sync::Arc;

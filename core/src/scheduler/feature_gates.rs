@@ -24,7 +24,8 @@ pub struct FeatureGates {
     /// KEP-5598: a pod may take the next best node of the pod before it.
     ///
     /// Differs: upstream has it on. scheduler_perf keeps it out of ordinary workloads by a label of its own on
-    /// every pod; here pods are alike unless a workload asks for the gate.
+    /// every pod; here pods are alike unless a workload asks for the gate
+    /// (`opportunistic_batching_is_off_by_default`).
     pub opportunistic_batching: bool,
     /// KEP-2358: required node affinity holds while the pod runs.
     pub node_affinity_required_during_execution: bool,
@@ -164,6 +165,11 @@ impl FeatureGates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn opportunistic_batching_is_off_by_default() {
+        assert!(!FeatureGates::default().opportunistic_batching, "pods of one template are alike here");
+    }
 
     #[test]
     fn every_feature_gate_has_a_name() {

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::input::pod_group::{DisruptionMode, PodGroupInput, PodGroupPolicy};
+use crate::known_gaps::KnownGaps;
 use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
 const NAMESPACE: &str = "default";
@@ -185,6 +186,25 @@ fn group_preempts_in_the_whole_cluster_and_is_bound_when_its_victims_are_gone() 
     lab.gone(12);
     lab.later();
     assert_eq!(bound(&mut lab).len(), 2);
+}
+
+#[test]
+fn failed_member_gives_its_nomination_back_unless_known_gaps_are_upstreams() {
+    for (known_gaps, expected) in [(KnownGaps::Mended, None), (KnownGaps::Upstream, Some("n1"))] {
+        // With KEP-5278 no failed attempt takes a nomination back.
+        let gates = FeatureGates {
+            generic_workload: true,
+            nominated_node_name_for_expectation: false,
+            ..FeatureGates::default()
+        };
+        let settings = SchedulerSettings { gates, known_gaps, ..SchedulerSettings::default() };
+        let mut lab = SchedulerLab::new(settings, Vec::new(), &[("n1", "1")]);
+        gang(&mut lab, "gang", 2);
+        members(&mut lab, 1..=2, "2", "gang");
+        lab.nominated(1, Some("n1"));
+        lab.run();
+        assert_eq!(lab.nomination(1), expected, "{known_gaps:?}");
+    }
 }
 
 #[test]

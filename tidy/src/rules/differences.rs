@@ -1,80 +1,9 @@
-//! A `Differs:` names the test that shows the difference.
+//! A `Differs:` names the test that shows the difference. What is not built says `Not built:`: no test can show
+//! it.
 
 use crate::{Breach, SourceFile, SourceTree};
 
 const TAG: &str = "Differs:";
-
-/// Differences that no test shows, each with its file or folder, how it begins, and the reason.
-const EXCUSED: &[(&str, &str, &str)] = &[
-    (
-        "cluster/src/defaults/mod.rs",
-        "StorageObjectInUseProtection",
-        "what an absent admission plugin does not do",
-    ),
-    ("apiserver/src/openapi.rs", "the server knows no schema", "what is not built"),
-    (
-        "apiserver/src/patch/apply.rs",
-        "upstream follows who writes",
-        "managers before the first apply are not known",
-    ),
-    ("cel/src/lib.rs", "not built are", "what is not built, and refused by name"),
-    ("cluster/src/controllers/", "", "mostly what is not built of upstream's controllers"),
-    (
-        "cluster/src/embedded/quotas.rs",
-        "both happen in the write",
-        "no test can see a moment between the two",
-    ),
-    (
-        "core/src/cycle/plugin_times.rs",
-        "a plugin is asked",
-        "what a duration is of; nothing is decided by it",
-    ),
-    (
-        "core/src/class/signature.rs",
-        "every part is there",
-        "signatures that differ more often, and the same decision",
-    ),
-    (
-        "core/src/cycle/engine/opportunistic_batching.rs",
-        "upstream would normalise",
-        "scores half a second apart",
-    ),
-    ("core/src/plugins/dynamic_resources/extended.rs", "a node that has", "the node is rejected either way"),
-    (
-        "core/src/plugins/dynamic_resources/outcome.rs",
-        "the scheduler has no clock",
-        "a time that cannot pass in a test",
-    ),
-    ("core/src/queue/pod_group_queue.rs", "among those that came", "the order of groups of one instant"),
-    (
-        "core/src/scheduler/schedule_one_pod_group.rs",
-        "upstream leaves it",
-        "mended; known gaps switch upstream's way on",
-    ),
-    ("core/src/scheduler/feature_gates.rs", "upstream has it on", "a default, with its reason"),
-    ("core/src/plugins/node_affinity/hints.rs", "the affinity", "a needless attempt, and the same decision"),
-    (
-        "core/src/plugins/pod_topology_spread/hints.rs",
-        "a pod without",
-        "needless attempts, and the same decision",
-    ),
-    ("core/src/pod_group/cycle.rs", "Reserve plugins that", "no scheduler runs a group's cycle yet"),
-    ("core/src/pod_group/placements.rs", "`placementGenerate`", "no configuration file reads them yet"),
-    ("workloads/src/executor/context.rs", "there, pods", "features are those of the release"),
-    (
-        "workloads/src/measure/reading.rs",
-        "a pod that is on",
-        "a label of a metric that the watch cannot know",
-    ),
-    ("workloads/src/executor/profiler.rs", "upstream never ends it", "a profile that upstream leaves empty"),
-    ("workloads/src/ops/start_collecting_profile.rs", "upstream writes", "a path outside is refused here"),
-    ("workloads/src/ops/churn.rs", "an object that is gone", "a race that no test can bring about at will"),
-    (
-        "workloads/src/ops/create_pod_groups.rs",
-        "upstream gives it",
-        "a template that fails upstream runs here",
-    ),
-];
 
 /// What breaks the rule.
 pub fn check(tree: &SourceTree) -> Vec<Breach> {
@@ -82,13 +11,8 @@ pub fn check(tree: &SourceTree) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for file in tree.rust().filter(|file| file.package() != "tidy") {
         for Difference { line, text, is_of_a_test } in differences(file) {
-            let excused = |(path, begin, _): &&(&str, &str, &str)| {
-                let is_there = *path == file.path || path.ends_with('/') && file.path.starts_with(path);
-                is_there && text.starts_with(begin)
-            };
-            let is_excused = EXCUSED.iter().any(|it| excused(&it));
             let names_one = text.split('`').skip(1).step_by(2).any(|quoted| tests.contains(&quoted));
-            if !is_of_a_test && !is_excused && !names_one {
+            if !is_of_a_test && !names_one {
                 let what =
                     format!("line {line}: a difference from upstream names no test that shows it: {text}");
                 breaches.push(Breach::new(&file.path, what));

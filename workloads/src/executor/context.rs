@@ -130,7 +130,7 @@ impl OpContext<'_> {
 
     /// Upstream: nodedeclaredfeatures/node_declared_features_test.go gives every node so many
     /// features.
-    /// Differs: there, pods with resources of their own need all of them. Here no pod does: the
+    /// Not built: there, pods with resources of their own need all of them. Here no pod does: the
     /// features that pods need are those of the release, and a plugin cannot be taught others.
     pub(super) fn declare_features(&mut self, count: Option<i64>) {
         self.declared_features = (1..=count.unwrap_or(0)).map(|number| format!("Feature{number}")).collect();

@@ -55,7 +55,7 @@ impl OpContext<'_> {
 
     /// A profile that no op ends is written at the workload's end.
     ///
-    /// Differs: upstream never ends it, and its file stays empty.
+    /// Upstream never ends it, and its file stays empty.
     pub(super) fn end_of_profile(&mut self) -> Result<(), OpError> {
         if self.profiled.is_some() { self.stop_profile() } else { Ok(()) }
     }

@@ -129,7 +129,7 @@ fn bucketed<const N: usize>(values: &Doubling<N>) -> MetricSpread {
 
 /// Upstream's name of an event, as `UnscheduledPodAdd`. Upstream: eventhandlers.go.
 ///
-/// Differs: a pod that is on a node and changed is taken for one that came there, because the watch
+/// An approximation: a pod that is on a node and changed is taken for one that came there, because the watch
 /// does not say what it was before; nearly all of these are bindings that the API confirms.
 pub(super) fn event_name(event: &WatchEvent) -> String {
     let action = match event.kind {

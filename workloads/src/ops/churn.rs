@@ -2,7 +2,7 @@
 //!
 //! Upstream: operations.go `churnOp`; executor.go `runChurnOp`. An object that cannot be created is left out,
 //! as there.
-//! Differs: an object that is gone when its turn to be deleted comes is no error: it was to go
+//! An object that is gone when its turn to be deleted comes is no error: it was to go
 //! anyway, and preemption may have been quicker.
 
 use std::ops::ControlFlow;

@@ -22,7 +22,7 @@ pub struct StartCollectingProfile {
     pub file_path: String,
 }
 
-/// Differs: upstream writes wherever the path leads.
+/// Differs: upstream writes wherever the path leads (`broken_ops_are_refused`).
 fn parse(file: &str, node: &Node) -> Result<StartCollectingProfile, SchemaError> {
     let fields = Fields::read(file, "op startCollectingProfile", node, &["opcode", "type", "filePath"])?;
     check_type(&fields)?;

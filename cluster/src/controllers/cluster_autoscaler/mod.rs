@@ -13,7 +13,8 @@
 //!
 //! Upstream: kubernetes/autoscaler cluster-autoscaler/core/static_autoscaler.go `RunOnce`,
 //! core/scaleup/orchestrator, core/scaledown/unneeded.
-//! Differs: the first group that fits is taken instead of an expander's choice; only labels, taints and resources
+//! Differs: the first group that fits is taken instead of an expander's choice
+//! (`pods_that_fit_nowhere_get_nodes_of_the_first_group_that_suits_them`). Not built: only labels, taints and resources
 //! decide what fits; nodes with pods are never emptied; a scan that could change nothing is left out.
 
 mod groups;

@@ -6,7 +6,7 @@
 //! Upstream: pkg/controller/daemon/daemon_controller.go `syncNodes`, `podsShouldBeOnNode`,
 //! `NodeShouldRunDaemonPod`; util/daemonset_util.go `AddOrUpdateDaemonPodTolerations`,
 //! `ReplaceDaemonSetPodNodeNameNodeAffinity`.
-//! Differs: a changed template takes effect on new pods only (`updateStrategy: OnDelete`); failed pods are
+//! Not built: a changed template takes effect on new pods only (`updateStrategy: OnDelete`); failed pods are
 //! replaced without backoff.
 
 mod rules;

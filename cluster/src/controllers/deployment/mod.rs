@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Upstream: pkg/controller/deployment/deployment_controller.go `syncDeployment`, sync.go.
-//! Differs: a deployment that is paused is left as it is, its size included; while a rollout is under way a new
+//! Differs: a deployment that is paused is left as it is, its size included
+//! (`paused_deployment_is_left_as_it_is`). Not built: while a rollout is under way a new
 //! size goes to the new set only; `minReadySeconds` and `progressDeadlineSeconds` count for nothing.
 
 mod rollout;
@@ -279,7 +280,7 @@ fn of_size(set: &GenericObject, replicas: i64) -> Object {
 }
 
 /// FNV-1a of the template's JSON, whose fields are in the order of their names.
-/// Differs: upstream hashes what Go prints of the template; the name only has to be the same for the same one.
+/// Upstream hashes what Go prints of the template; the name only has to be the same for the same one.
 fn template_hash(object: &GenericObject) -> String {
     let text = pointer(object, "/spec/template").map(Value::to_string).unwrap_or_default();
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Upstream: pkg/controller/disruption/disruption.go `trySync`, `getExpectedPodCount`, `updatePdbStatus`.
-//! Differs: a pod whose controller is of a kind that nobody here knows counts as unmanaged instead of failing
+//! Not built: a pod whose controller is of a kind that nobody here knows counts as unmanaged instead of failing
 //! the look; conditions of the budget are not written; the condition `DisruptionTarget` of a pod that was not
 //! deleted after all is not taken back.
 

@@ -1,7 +1,7 @@
 //! Runs pods of a job until enough of them have succeeded, or too many have failed.
 //!
 //! Upstream: pkg/controller/job/job_controller.go `syncJob`, `manageJob`.
-//! Differs: `completionMode: Indexed`, pod failure policies and success policies are not known; failed pods
+//! Not built: `completionMode: Indexed`, pod failure policies and success policies are not known; failed pods
 //! are replaced at once, without backoff; a pod that ended counts although it is deleted later, in the memory
 //! of the controller instead of by a finalizer.
 

@@ -10,7 +10,7 @@
 //! same room the second loses.
 //!
 //! Upstream: pkg/kubelet/lifecycle/predicate.go `Admit`, `generalFilter`.
-//! Differs: of the predicates only resources are checked; a refused pod has the reason in its condition
+//! Not built: of the predicates only resources are checked; a refused pod has the reason in its condition
 //! `Ready`; a pod ends by its lifetime whatever its `restartPolicy` says; a deleted pod is gone at once.
 
 mod lifetime;

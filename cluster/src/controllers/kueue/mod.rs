@@ -11,7 +11,7 @@
 //!
 //! Upstream: kubernetes-sigs/kueue pkg/controller/jobs/pod (gate and group), pkg/cache/tas_flavor_snapshot.go
 //! `FindTopologyAssignmentsForWorkload`.
-//! Differs: a group is the pods of a label with a total count; there are no queues, priorities or preemption, and
+//! Not built: a group is the pods of a label with a total count; there are no queues, priorities or preemption, and
 //! one level of topology.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@
 //! scheduler/rate_limited_queue.go `RateLimitedTimedQueue`.
 //! Differs: nodes send no heartbeats here; a condition `Ready` holds until it is changed, and a node without
 //! one counts as ready. Upstream puts a node that waits behind the others at every look, in
-//! the order of a map; here who waits longest is first.
+//! the order of a map; here who waits longest is first (`nodes_are_tainted_at_the_rate_of_their_zone`).
 
 use std::collections::{BTreeMap, VecDeque};
 

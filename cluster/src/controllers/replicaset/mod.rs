@@ -2,7 +2,8 @@
 //!
 //! Upstream: pkg/controller/replicaset/replica_set.go `syncReplicaSet`, `manageReplicas`;
 //! replica_set_utils.go `calculateStatus`.
-//! Differs: pods are made in one batch instead of a slow start of 1, 2, 4 ...; `minReadySeconds` counts as 0.
+//! Differs: pods are made in one batch instead of a slow start of 1, 2, 4 ...
+//! (`replica_set_makes_its_pods_once_and_owns_them`). Not built: `minReadySeconds` counts as 0.
 
 mod ranking;
 

@@ -1,7 +1,7 @@
 //! Which pods go first when there are too many.
 //!
 //! Upstream: pkg/controller/controller_utils.go `ActivePodsWithRanks.Less`, replica_set.go `getPodsToDelete`.
-//! Differs: restarts of containers are not known here and count as none; a pod shows the time of its last
+//! Not built: restarts of containers are not known here and count as none; a pod shows the time of its last
 //! transition, which stands for when it became ready.
 
 use std::cmp::Ordering;

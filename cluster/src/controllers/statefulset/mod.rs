@@ -2,7 +2,7 @@
 //!
 //! Upstream: pkg/controller/statefulset/stateful_set_control.go `updateStatefulSet`, stateful_set_utils.go
 //! `newVersionedStatefulSetPod`, `initIdentity`.
-//! Differs: a changed template takes effect on new pods only (`updateStrategy: OnDelete`); claims of
+//! Not built: a changed template takes effect on new pods only (`updateStrategy: OnDelete`); claims of
 //! `volumeClaimTemplates` are named in the pods and not made.
 
 use std::collections::BTreeMap;

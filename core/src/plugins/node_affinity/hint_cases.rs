@@ -18,6 +18,7 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         queues("matches now", picky(), node_relabelled(&[], &[("disk", "ssd")])),
         skips("no longer matches", picky(), node_relabelled(&[("disk", "ssd")], &[])),
         skips("matched before", picky(), node_relabelled(&[("disk", "ssd")], &[("disk", "ssd"), ("a", "b")])),
+        queues("a node, whatever a profile adds", pod().cpu("1"), added(node("n").cpu("4"))),
         skips("allocatable", picky(), grown("1", "2")),
         skips("pods do not matter", pod().cpu("1"), went(pod().cpu("1"))),
     ];

@@ -1,6 +1,7 @@
 //! NodeAffinity: a node matches now and did not before.
 //! Upstream: nodeaffinity/node_affinity.go `isSchedulableAfterNodeChange`.
-//! Differs: the affinity that a profile adds is not asked, so that one needless attempt is possible.
+//! Differs: the affinity that a profile adds is not asked, so that one needless attempt is possible
+//! (`queueing_hints_answer_every_case`).
 
 use super::NodeAffinity;
 use crate::class::PodClass;

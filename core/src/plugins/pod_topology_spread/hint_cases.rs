@@ -7,7 +7,7 @@ use crate::plugins::helper::hint_cases::{
     labelled, node_gone, node_relabelled, pod_relabelled, queues, retainted, selecting_nodes, skips, spread,
     spread_twice, tolerates_more, went, zoned,
 };
-use crate::testkit::{NodeParts, node};
+use crate::testkit::{NodeParts, PodParts, node, pod};
 
 fn spreading_as(name: &str) -> PodInput {
     PodInput { labels: app(name).labels, ..spread() }
@@ -32,6 +32,8 @@ pub(super) fn hint_cases() -> Vec<HintCase> {
         skips("other taints outside of all", spread(), retainted(&["k"], &[], &[])),
         skips("other taints, one of two keys", spread_twice(), retainted(&["k"], &[], &[ZONE_A])),
         gap("other nodes count", selecting_nodes(), node_relabelled(&[ZONE_A], &[ZONE_A, ("disk", "ssd")])),
+        queues("a profile's defaults rejected it, and any node may help", pod().cpu("1"), added(node("n").cpu("4"))),
+        queues("a profile's defaults rejected it, and any pod may help", pod().cpu("1"), went(app("web"))),
         queues("a counted pod came", spread(), came(app("me"))),
         queues("a counted pod went", spread(), went(app("me"))),
         skips("not counted", spread(), came(app("web"))),

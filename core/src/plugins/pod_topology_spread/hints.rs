@@ -1,7 +1,7 @@
 //! PodTopologySpread: a counted pod came or went, or a node joined, left or changed its domain.
 //! Upstream: podtopologyspread/plugin.go.
 //! Differs: a pod without hard constraints of its own was rejected by the profile's defaults, which
-//! a class does not know: every event helps it.
+//! a class does not know: every event helps it (`queueing_hints_answer_every_case`).
 
 use super::PodTopologySpread;
 use crate::class::PodClass;
