@@ -16,7 +16,8 @@
 //! Not built: timestamps and durations, the libraries for URLs, IP addresses, CIDRs and named
 //! formats, `string.format`, two-variable comprehensions and sorting by key. An expression with one of them
 //! does not compile here (`expressions_with_libraries_that_are_not_built_do_not_compile`).
-//! Differs: the cost limit counts steps, not cel-go's units.
+//! Differs: the cost limit counts steps, not cel-go's units
+//! (`endless_expression_is_cut_off_and_a_deep_one_is_refused`).
 
 mod ast;
 mod checker;

@@ -14,7 +14,8 @@ use super::{
 use crate::cycle::engine::{Choice, Decision, Engine, Pending};
 use crate::cycle::probe::NoProbe;
 use crate::framework::points::placement::Placement;
-use crate::framework::profile::Profile;
+use crate::framework::profile::{PluginIndex, Profile};
+use crate::ids::ClassId;
 use crate::input::PodInput;
 use crate::plugins::dynamic_resources::decide_devices;
 use crate::plugins::gang_scheduling;
@@ -210,10 +211,7 @@ impl PodGroupCycle<'_> {
             let pending = Pending { class: member.class, pod: Some(member.uid), nominated: member.nominated };
             observer.member(self.world, self.profile, pending, nodes);
             let decision = self.schedule_member(pending, nodes);
-            let filters = match keep {
-                Keep::Nothing => Vec::new(),
-                Keep::Filters => self.engine.filters_asked(member.class),
-            };
+            let filters = self.filters_kept(keep, member.class);
             let mut is_placed = false;
             if let Decision::Chosen(choice) = &decision {
                 self.assume(*member, *choice);
@@ -255,6 +253,14 @@ impl PodGroupCycle<'_> {
         );
         any_scheduled &= status.is_success();
         PassResult { placement, start, members: results, status, any_scheduled }
+    }
+
+    /// Which filters were asked about the member that was just tried, if that is kept.
+    fn filters_kept(&mut self, keep: Keep, class: ClassId) -> Vec<PluginIndex> {
+        match keep {
+            Keep::Nothing => Vec::new(),
+            Keep::Filters => self.engine.filters_asked(class),
+        }
     }
 
     /// How many members the group needs; nobody asks in a profile without GangScheduling.
