@@ -263,10 +263,13 @@ mod tests {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata("pod"),
             "spec": {"containers": [{"name": "c"}]}});
         let claim = json!({"apiVersion": VERSION, "kind": KIND, "metadata": metadata("one"),
-            "spec": {"devices": {"requests": []}}, "status": status});
+            "spec": {"devices": {"requests": []}}});
         for object in [pod, claim] {
             api.create(Object::from_json(object).expect("an object")).expect("a valid object");
         }
+        let Ok(Object::Other(mut claim)) = api.get(&key()) else { panic!("it was made") };
+        claim.body.insert("status".to_owned(), status);
+        api.update_status(Object::Other(claim)).expect("a valid status");
         let pod = api.pods_now(PodFilter::default())[0].uid;
         (api, pod)
     }
