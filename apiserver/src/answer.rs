@@ -62,6 +62,17 @@ impl Refused {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    pub(crate) fn protobuf_of(kind: &str) -> Self {
+        Self::new(
+            415,
+            "UnsupportedMediaType",
+            format!(
+                "a {kind} is read as application/json here, not as application/vnd.kubernetes.protobuf; set the \
+                 client's contentType"
+            ),
+        )
+    }
+
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }

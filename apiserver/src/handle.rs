@@ -9,12 +9,13 @@ use schedlab_cluster::{ApiError, EmbeddedCluster};
 
 use crate::answer::{Answer, Refused};
 use crate::audit::{Audit, AuditKey, agent_name};
+use crate::dry_run::is_dry_run;
 use crate::feed::Feed;
 use crate::form::Accepted;
 use crate::lists::ListPages;
 use crate::query::Query;
 use crate::route::{PathVerb, Plain, Served, Target, route};
-use crate::{discovery, openapi, patch, read, review, watch, write};
+use crate::{discovery, openapi, patch, protobuf, read, review, watch, write};
 
 /// What all requests share.
 pub(crate) struct App {
@@ -25,6 +26,20 @@ pub(crate) struct App {
     pub(crate) token: Option<String>,
     /// The first bytes of the path that lead to the API, as in a kubeconfig.
     pub(crate) address: String,
+}
+
+impl App {
+    /// The same with a copy of the store, which nobody sees.
+    fn dry(&self) -> App {
+        App {
+            cluster: self.cluster.copy(),
+            feed: Arc::clone(&self.feed),
+            audit: Audit::default(),
+            pages: ListPages::default(),
+            token: self.token.clone(),
+            address: self.address.clone(),
+        }
+    }
 }
 
 /// A request without its body.
@@ -160,15 +175,24 @@ pub(crate) async fn answer(app: &Arc<App>, asked: &Asked, body: Bytes) -> Result
         Target::Virtual(kind) if verb == Verb::Create => review::answer(kind, asked, &body).map(Reply::Whole),
         Target::Virtual(_) => Err(Refused::method_not_allowed()),
         _ if !asked.accepted.takes_json() => Err(Refused::not_acceptable()),
+        _ if is_dry_run(asked, verb, &body)? => of_resource(&Arc::new(app.dry()), asked, verb, &body).await,
+        _ => of_resource(app, asked, verb, &body).await,
+    }
+}
+
+/// A request about objects.
+async fn of_resource(app: &Arc<App>, asked: &Asked, verb: Verb, body: &Bytes) -> Result<Reply, Refused> {
+    match &asked.target {
         Target::Collection { kind, namespace } => {
             let within = Within { kind: *kind, namespace: namespace.as_deref() };
-            of_collection(app, asked, verb, within, &body).await
+            of_collection(app, asked, verb, within, body).await
         }
         Target::Object { kind, namespace, name, subresource } => {
             let (namespace, subresource) = (namespace.as_deref(), subresource.as_deref());
             let named = Named { kind: *kind, namespace, name, subresource };
-            of_object(app, asked, verb, named, &body).await
+            of_object(app, asked, verb, named, body).await
         }
+        Target::Plain(_) | Target::Discovery(_) | Target::Virtual(_) => Err(Refused::no_such_path()),
     }
 }
 
@@ -202,7 +226,8 @@ async fn of_object(
             let within = Within { kind: named.kind, namespace: named.namespace };
             watch::WatchRequest::read(asked, within, Some(named.name)).map(|it| Reply::Watch(Box::new(it)))
         }
-        (Verb::Create, Some("binding")) => write::bind(app, named, body).map(Reply::Whole),
+        (Verb::Create, Some("binding")) => write::bind(app, asked, named, body).map(Reply::Whole),
+        (Verb::Create, Some("eviction")) => write::evict(app, asked, named, body).map(Reply::Whole),
         (Verb::Update, _) if is_status => write::update(app, asked, named, body).map(Reply::Whole),
         (Verb::Update, Some("finalize")) => write::update(app, asked, named, body).map(Reply::Whole),
         (Verb::Patch, _) if is_status => patch::patch(app, asked, named, body).map(Reply::Whole),
@@ -236,6 +261,9 @@ fn plain_answer(app: &App, asked: &Asked, plain: &Plain) -> Result<Answer, Refus
 /// Reads the JSON of a body.
 pub(crate) fn json_body(asked: &Asked, body: &[u8]) -> Result<serde_json::Value, Refused> {
     const ACCEPTED: [&str; 1] = ["application/json"];
+    if asked.content_type == protobuf::MEDIA_TYPE {
+        return protobuf::to_json(body);
+    }
     // As upstream: a body without a type is JSON.
     if !matches!(asked.content_type.as_str(), "" | "application/json" | "*/*") {
         return Err(Refused::unsupported_media_type(&asked.content_type, &ACCEPTED));

@@ -8,13 +8,14 @@
 //! ```
 //!
 //! What an object must be and who may write it is the store's to say (`schedlab_cluster`); here is what the
-//! wire adds: paths, selectors, patches, tables, watches. Bodies are JSON; a client that speaks protobuf
-//! alone is told so.
+//! wire adds: paths, selectors, patches, tables, watches. Bodies are JSON, but for the few kinds
+//! that typed clients send as protobuf (`protobuf.rs`); answers are JSON.
 
 mod answer;
 mod audit;
 mod body;
 mod discovery;
+mod dry_run;
 mod events;
 mod feed;
 mod form;
@@ -25,6 +26,7 @@ mod lists;
 mod load;
 mod openapi;
 mod patch;
+mod protobuf;
 mod query;
 mod read;
 mod resources;

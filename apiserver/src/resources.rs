@@ -192,7 +192,7 @@ const SCHEDULING_VERSIONS: &[&str] = &["v1beta1", "v1alpha3"];
 
 /// All resources that keep objects.
 pub(crate) const RESOURCES: &[Resource] = &[
-    namespaced("", "Pod", "pods").short(&["po"]).with(&["status", "binding"]).in_all(),
+    namespaced("", "Pod", "pods").short(&["po"]).with(&["status", "binding", "eviction"]).in_all(),
     cluster("", "Node", "nodes").short(&["no"]).with(STATUS),
     cluster("", "Namespace", "namespaces").short(&["ns"]).with(STATUS),
     namespaced("", "Service", "services").short(&["svc"]).with(STATUS).in_all(),

@@ -10,7 +10,6 @@ use crate::answer::{Answer, Refused};
 use crate::handle::{App, Asked, Named, Verb, json_body};
 use crate::patch::{PatchKind, merged};
 use crate::read::key_of;
-use crate::write::refuse_dry_run;
 
 /// GET, PUT or PATCH of a scale.
 pub(crate) fn answer(
@@ -27,7 +26,6 @@ pub(crate) fn answer(
         Verb::Update => json_body(asked, body)?,
         _ => merged(PatchKind::of_content_type(&asked.content_type)?, &scale, body)?,
     };
-    refuse_dry_run(asked)?;
     let stored = app.cluster.update(Object::Other(Box::new(with_replicas(owner, &wanted, named)?)))?;
     let stored = stored.into_other().ok_or_else(Refused::no_such_path)?;
     Ok(Answer::json(&scale_of(&stored)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schedlab_cluster::api::{NamedBinding, Object};
+use schedlab_cluster::api::{NamedBinding, Object, parse_pod_uid};
 use schedlab_cluster::validate::unknown_field_of;
 use schedlab_cluster::{Api as _, ApiError, StatusReason};
 use schedlab_objects::ApiJson as _;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Refused};
 use crate::events::stored_event;
 use crate::feed::View;
-use crate::handle::{App, Asked, Named, Within, json_body, parse_json};
+use crate::handle::{App, Asked, Named, Within, json_body};
 use crate::patch::follow;
 use crate::read::{key_of, selection};
 use crate::route::Served;
@@ -40,14 +40,6 @@ fn internal(error: &dyn std::fmt::Display) -> ApiError {
 /// them pass.
 fn is_strict(asked: &Asked) -> bool {
     asked.query.get("fieldValidation") == Some("Strict")
-}
-
-/// Nothing is written, so nobody can be told what it would be.
-pub(crate) fn refuse_dry_run(asked: &Asked) -> Result<(), Refused> {
-    match asked.query.get("dryRun") {
-        None => Ok(()),
-        Some(_) => Err(ApiError::bad_request("dryRun is not supported by this server; leave it out").into()),
-    }
 }
 
 /// The object of a body, with what the path says of it filled in and checked.
@@ -127,7 +119,6 @@ fn check_place(value: &mut Value, namespace: Option<&str>, name: Option<&str>) -
 
 /// POST of a new object.
 pub(crate) fn create(app: &App, asked: &Asked, within: Within<'_>, body: &[u8]) -> Result<Answer, Refused> {
-    refuse_dry_run(asked)?;
     if within.kind.asked.info().is_namespaced() && within.namespace.is_none() {
         return Err(Refused::method_not_allowed());
     }
@@ -144,7 +135,6 @@ pub(crate) fn create(app: &App, asked: &Asked, within: Within<'_>, body: &[u8]) 
 
 /// PUT of an object or of its status.
 pub(crate) fn update(app: &App, asked: &Asked, named: Named<'_>, body: &[u8]) -> Result<Answer, Refused> {
-    refuse_dry_run(asked)?;
     let value = json_body(asked, body)?;
     let object = object_of(asked, named.kind, named.namespace, Some(named.name), value)?;
     if named.subresource == Some("status") {
@@ -181,21 +171,17 @@ struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    fn of(value: &Value) -> Result<Self, Refused> {
-        if value.get("dryRun").and_then(Value::as_array).is_some_and(|dry| !dry.is_empty()) {
-            return Err(ApiError::bad_request("dryRun is not supported by this server; leave it out").into());
-        }
+    fn of(value: &Value) -> Self {
         let wanted = |name: &str| value["preconditions"][name].as_str().map(str::to_owned);
-        Ok(Self { uid: wanted("uid"), resource_version: wanted("resourceVersion") })
+        Self { uid: wanted("uid"), resource_version: wanted("resourceVersion") }
     }
 }
 
 /// DELETE of one object.
 pub(crate) fn delete(app: &App, asked: &Asked, named: Named<'_>, body: &[u8]) -> Result<Answer, Refused> {
-    refuse_dry_run(asked)?;
     let options = match body.is_empty() {
         true => DeleteOptions::default(),
-        false => DeleteOptions::of(&parse_json(body)?)?,
+        false => DeleteOptions::of(&json_body(asked, body)?),
     };
     let key = key_of(named);
     let before = app.cluster.get(&key)?;
@@ -225,7 +211,6 @@ pub(crate) async fn delete_collection(
     asked: &Asked,
     within: Within<'_>,
 ) -> Result<Answer, Refused> {
-    refuse_dry_run(asked)?;
     if within.kind.asked.info().is_namespaced() && within.namespace.is_none() {
         return Err(Refused::method_not_allowed());
     }
@@ -253,8 +238,8 @@ pub(crate) async fn delete_collection(
 ///
 /// Upstream: pkg/registry/core/pod/storage/storage.go `BindingREST`, pkg/apis/core/validation
 /// `ValidatePodBinding`.
-pub(crate) fn bind(app: &App, named: Named<'_>, body: &[u8]) -> Result<Answer, Refused> {
-    let value = parse_json(body)?;
+pub(crate) fn bind(app: &App, asked: &Asked, named: Named<'_>, body: &[u8]) -> Result<Answer, Refused> {
+    let value = json_body(asked, body)?;
     let metadata = &value["metadata"];
     if metadata["name"].as_str().is_some_and(|name| !name.is_empty() && name != named.name) {
         return Err(ApiError::bad_request("name in URL does not match name in Binding object").into());
@@ -275,6 +260,35 @@ pub(crate) fn bind(app: &App, named: Named<'_>, body: &[u8]) -> Result<Answer, R
         uid: metadata["uid"].as_str().filter(|uid| !uid.is_empty()),
         node,
     })?;
+    Ok(Answer::json(&json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+    }))
+    .created())
+}
+
+/// POST on pods/eviction.
+///
+/// Upstream: pkg/registry/core/pod/storage/eviction.go `EvictionREST.Create`.
+pub(crate) fn evict(app: &App, asked: &Asked, named: Named<'_>, body: &[u8]) -> Result<Answer, Refused> {
+    let value = json_body(asked, body)?;
+    let name = value["metadata"]["name"].as_str().filter(|name| !name.is_empty());
+    if name.is_some_and(|name| name != named.name) {
+        return Err(ApiError::bad_request("name in URL does not match name in Eviction object").into());
+    }
+    let options = DeleteOptions::of(&value["deleteOptions"]);
+    let pod = app.cluster.get(&key_of(named))?;
+    let metadata = pod.metadata();
+    let is_other = |wanted: &Option<String>, own: &Option<String>| wanted.is_some() && wanted != own;
+    if is_other(&options.uid, &metadata.uid)
+        || is_other(&options.resource_version, &metadata.resource_version)
+    {
+        return Err(ApiError::modified(&named.kind.asked.info().qualified(), named.name).into());
+    }
+    let uid = metadata.uid.as_deref().and_then(parse_pod_uid);
+    let uid = uid.ok_or_else(|| Refused::from(ApiError::not_found("pods", named.name)))?;
+    let mut results = Vec::with_capacity(1);
+    app.cluster.evict_pods_batch(&[uid], &mut results);
+    results.into_iter().collect::<Result<(), ApiError>>()?;
     Ok(Answer::json(&json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     }))

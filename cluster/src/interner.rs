@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A string that has a number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     text: Arc<str>,
     /// Asked for since the last sweep: whoever has its number may be about to use it.
@@ -14,7 +14,7 @@ struct Known {
 }
 
 /// A table of distinct strings.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {
     numbers: FxHashMap<Arc<str>, u32>,
     texts: FxHashMap<u32, Known>,

@@ -5,8 +5,12 @@ use std::net::TcpStream;
 
 use crate::client::{read_head, serve, web_pod};
 
-/// In a test; `schedlab-fuzz` style batches raise it by hand.
+/// In a test; `SCHEDLAB_REQUESTS=100000` makes it more.
 const REQUESTS: u64 = 3000;
+
+fn request_count() -> u64 {
+    std::env::var("SCHEDLAB_REQUESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(REQUESTS)
+}
 
 /// A small generator with fixed steps (splitmix64): the same requests for the same seed.
 struct Draw(u64);
@@ -177,7 +181,7 @@ fn every_request_is_answered() {
     let served = serve(2);
     served.pod("a");
     let mut draw = Draw(1);
-    for number in 0..REQUESTS {
+    for number in 0..request_count() {
         let bytes = request(&mut draw);
         let mut stream: TcpStream = served.connect();
         stream.write_all(&bytes).expect("sent");

@@ -2,6 +2,7 @@
 
 mod client;
 mod fuzz;
+mod kubectl;
 mod limits;
 mod objects;
 mod patches;

@@ -37,7 +37,7 @@ struct KnownStep {
 
 /// The table of lists. An id never stands for another list: those that nothing has any more are
 /// forgotten, and should one come back it gets another id.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ConditionTable {
     sets: FxHashMap<u32, Arc<[PodConditionEntry]>>,
     next: u32,

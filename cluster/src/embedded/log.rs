@@ -36,6 +36,11 @@ pub(super) struct EventLog {
 }
 
 impl EventLog {
+    /// Without its events: whoever reads the copy reads on from here.
+    pub(super) fn without_events(&self) -> Self {
+        Self { last_version: self.last_version, ..Self::new() }
+    }
+
     pub(super) fn new() -> Self {
         Self { events: VecDeque::new(), last_version: 0, cursors: Vec::new(), slowest: u64::MAX }
     }

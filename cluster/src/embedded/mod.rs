@@ -119,6 +119,19 @@ impl EmbeddedCluster {
         Self { shared: Arc::new(shared) }
     }
 
+    /// A cluster of its own that begins as this one is now, versions and UIDs included; nobody watches it.
+    #[must_use]
+    pub fn copy(&self) -> EmbeddedCluster {
+        let shared = Shared {
+            state: Mutex::new(self.shared.lock().copy()),
+            changed: Condvar::new(),
+            followed: Condvar::new(),
+            calls: Calls::default(),
+            now_ns: Arc::clone(&self.shared.now_ns),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// Keeps `requiredDuringSchedulingRequiredDuringExecution` of new pods, as an API server does
     /// with the gate `NodeAffinityRequiredDuringExecution` on.
     pub fn keep_execution_affinity(&self) {

@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Prefix {
     next_number: u32,
     /// Invariant: ascending, without overlap.
@@ -52,7 +52,7 @@ struct Prefix {
 }
 
 /// The names of all pods, and the way back from a name to a pod.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PodNames {
     texts: Interner,
     /// Those texts that numbers are counted behind.

@@ -22,6 +22,7 @@ const KIND: &str = "Event";
 const TTL_NS: u64 = 3600 * 1_000_000_000;
 
 /// An event that nobody has looked at.
+#[derive(Clone)]
 struct Row {
     event: PodEventRef,
     pod: PodUid,
@@ -33,7 +34,7 @@ struct Row {
 }
 
 /// The events, as far as they are no objects yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct PodEvents {
     unread: VecDeque<Row>,
     posted: u64,

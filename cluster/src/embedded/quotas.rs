@@ -24,7 +24,7 @@ use crate::api::{ApiError, EventKind, GenericObject, NamespaceId, PodTemplate, S
 use crate::quota::{Amount, Amounts, PodUsage, Quota};
 
 /// What the bodies of pods use of quotas, and the quotas.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Quotas {
     by_namespace: FxHashMap<NamespaceId, Vec<Tracked>>,
     usages: FxHashMap<SpecId, Arc<PodUsage>>,
@@ -32,7 +32,7 @@ pub(super) struct Quotas {
     is_dirty: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Tracked {
     quota: Quota,
     /// Whether it is about pods of a body.

@@ -10,7 +10,7 @@ use super::state::{NamespaceState, State};
 use crate::api::{NamespaceId, PodName, StoredPodRow, WatchEvent, WatchedObject};
 
 /// What is in use, by number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Used {
     specs: FxHashSet<u32>,
     names: FxHashSet<u32>,

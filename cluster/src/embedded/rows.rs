@@ -30,6 +30,7 @@ const VACANT: StoredPodRow = StoredPodRow {
     flags: PodFlags::NONE,
 };
 
+#[derive(Clone)]
 struct Chunk {
     /// `CHUNK_ROWS` rows; none once the chunk is freed.
     rows: Vec<StoredPodRow>,
@@ -37,6 +38,7 @@ struct Chunk {
 }
 
 /// All pods, in the order of their creation.
+#[derive(Clone)]
 pub(super) struct PodRows {
     chunks: Vec<Chunk>,
     next_uid: u64,

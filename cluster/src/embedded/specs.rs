@@ -24,7 +24,7 @@ pub(super) enum BodyError {
 /// much again. An estimate for `memory_bytes`; entries are shared, so it need not be exact.
 const ENTRY_BYTES_PER_TEXT_BYTE: usize = 3;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     entry: Arc<PodSpecEntry>,
     hash: u64,
@@ -35,7 +35,7 @@ struct Known {
 
 /// The table of bodies. An id never stands for another body: those that nothing has any more are
 /// forgotten, and should one come back it gets another id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SpecTable {
     entries: FxHashMap<u32, Known>,
     /// By the hash of the serialised body; bodies of one hash are compared.

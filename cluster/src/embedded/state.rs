@@ -104,6 +104,31 @@ impl State {
         }
     }
 
+    /// The same objects, and nobody who reads along.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            log: self.log.without_events(),
+            rows: self.rows.clone(),
+            names: self.names.clone(),
+            specs: self.specs.clone(),
+            conditions: self.conditions.clone(),
+            namespaces: self.namespaces.clone(),
+            namespace_states: self.namespace_states.clone(),
+            scheduled_counts: self.scheduled_counts.clone(),
+            node_names: self.node_names.clone(),
+            nodes: self.nodes.clone(),
+            others: self.others.clone(),
+            pod_events: self.pod_events.clone(),
+            quotas: self.quotas.clone(),
+            pod_deletion_ns: self.pod_deletion_ns.clone(),
+            generated: self.generated.clone(),
+            next_uid: self.next_uid,
+            keeps_execution_affinity: self.keeps_execution_affinity,
+            clears_nomination_of_bound: self.clears_nomination_of_bound,
+            ..Self::new()
+        }
+    }
+
     pub(super) fn publish(&mut self, kind: EventKind, object: WatchedObject) {
         let event = WatchEvent { kind, object };
         if !self.followers.is_empty() {
