@@ -25,6 +25,7 @@ use crate::commands::serve::ServeArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
 use crate::commands::suite_table::SuiteTableArgs;
+use crate::commands::under_test::UnderTestArgs;
 use crate::shards::ShardArgs;
 
 /// A performance lab for Kubernetes scheduling.
@@ -210,6 +211,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "metrics")]
     pub(crate) metrics_linger: u64,
     #[command(flatten)]
+    pub(crate) under_test: UnderTestArgs,
+    #[command(flatten)]
     pub(crate) time: TimeArgs,
     #[command(flatten)]
     pub(crate) shards: ShardArgs,
@@ -245,6 +248,7 @@ impl Default for RunArgs {
             metrics: None,
             metrics_allow_host: Vec::new(),
             metrics_linger: 0,
+            under_test: UnderTestArgs::default(),
             time: TimeArgs::default(),
             shards: ShardArgs::default(),
         }
@@ -334,7 +338,7 @@ fn controllers(text: &str) -> Result<String, String> {
 }
 
 /// `500ms`, `5s` or `2m`.
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wrong = || "must be a time above 0 and at most 24h, as 500ms, 5s or 2m".to_owned();
     let split = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(split);

@@ -21,6 +21,7 @@ pub mod convert;
 pub mod defaults;
 pub mod embedded;
 pub mod extender;
+pub mod fetch;
 mod interner;
 pub mod latency;
 pub mod link;

@@ -150,6 +150,7 @@ fn measure(
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: None,
+        under_test: None,
     };
     let run_once = |variant: &Variant| -> Result<Option<WorkloadResult>, LabError> {
         match &variant.program {

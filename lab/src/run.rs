@@ -1,9 +1,12 @@
 //! How a workload runs in this process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schedlab_workloads::controllers::EnabledController;
-use schedlab_workloads::executor::{Control, ExecuteError, Outcome, RunSettings, run_workload};
+use schedlab_workloads::executor::{
+    Control, ExecuteError, Outcome, RunSettings, SchedulerUnderTest, run_workload,
+};
 use schedlab_workloads::resolve::ResolvedWorkload;
 
 /// All that decides a run beside the workload.
@@ -15,11 +18,14 @@ pub struct RunPlan {
     pub feature_gates: BTreeMap<String, bool>,
     /// Controllers that run beside the workload's own.
     pub controllers: Vec<EnabledController>,
+    /// The scheduler that is run instead of ours.
+    pub under_test: Option<Arc<dyn SchedulerUnderTest>>,
 }
 
 impl RunPlan {
     /// Runs a workload once.
     pub fn run(&self, workload: &ResolvedWorkload, control: Control<'_>) -> Result<Outcome, ExecuteError> {
+        let control = Control { under_test: self.under_test.as_deref(), ..control };
         if self.feature_gates.is_empty() && self.controllers.is_empty() {
             return run_workload(workload, self.settings, control);
         }

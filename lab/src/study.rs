@@ -145,6 +145,7 @@ fn measure(
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: None,
+        under_test: None,
     };
     // What a process does for the first time is nobody's cost.
     for cell in points.first_mut().into_iter().flatten() {

@@ -218,6 +218,7 @@ impl Sketch {
             threshold: None,
             controllers: Vec::new(),
             extenders: Vec::new(),
+            under_test: None,
             repeats: None,
             change: None,
             content: None,

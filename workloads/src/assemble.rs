@@ -170,6 +170,7 @@ fn result_of_part(assembly: &Assembly<'_>, parts: &[Part<'_>]) -> Option<Workloa
         threshold: None,
         controllers: last.controllers.iter().map(ControllerResult::from).collect(),
         extenders: extender_calls(parts.iter().map(|part| part.run.outcome.extenders.as_slice())),
+        under_test: None,
         repeats: Repeats::from_runs(totals),
         change: None,
         content: Some(workload.content()),
@@ -203,6 +204,7 @@ fn take_from_middle(result: &mut WorkloadResult, middle: Measured<'_>, total: &R
     let seconds = middle.duration_ms / 1e3;
     let per_s = if seconds > 0.0 { part.attempts as f64 / seconds } else { 0.0 };
     result.attempts = Attempts { total: part.attempts, per_s };
+    result.under_test = part.under_test.clone();
     result.api_calls = part.calls.clone();
     result.api_calls_per_pod = WorkloadResult::calls_per_pod(&part.calls, part.scheduled);
 }

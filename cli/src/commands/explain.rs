@@ -137,6 +137,7 @@ fn workload(args: &ExplainArgs, gates: BTreeMap<String, bool>) -> Result<Subject
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: None,
+        under_test: None,
     };
     Ok(from_workload(ExplainedWorkload { workload, op: args.op, pod }, settings, control)?)
 }

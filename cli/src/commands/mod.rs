@@ -31,4 +31,5 @@ pub(crate) mod site;
 mod study;
 mod study_text;
 pub(crate) mod suite_table;
+pub(crate) mod under_test;
 mod verdicts;

@@ -98,6 +98,7 @@ fn workload(draws: &mut Draws, at: usize) -> (WorkloadResult, MetricValues) {
         threshold: None,
         controllers: Vec::new(),
         extenders: Vec::new(),
+        under_test: None,
         repeats: Repeats::from_runs(rates.iter().map(run).collect()),
         change: None,
         content: None,

@@ -33,7 +33,7 @@ use schedlab_workloads::results::{
     RunResult, RunStatus, SCHEMA, Skipped, WorkloadResult, write_bench_text, write_data_items,
     write_result_json,
 };
-use schedlab_workloads::scheduler_config::SchedulerConfig;
+use schedlab_workloads::scheduler_config::{API_VERSION, SchedulerConfig};
 
 use super::keep::{Kept, keep, write_or_keep};
 use super::run_history::Memory;
@@ -52,6 +52,7 @@ use crate::{Exit, host, progress, signals};
 pub(super) const DEFAULT_LABELS: &str = "performance";
 pub(super) const DEFAULT_OUT: &str = "schedlab-report";
 const COVERAGE: &str = "core + queue + embedded API";
+const COVERAGE_UNDER_TEST: &str = "a scheduler as a process + the embedded API over HTTP";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.time.time == TimeChoice::Virtual {
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         }
         return run_shards::run(args, shard);
     }
-    let scheduler_config = args.scheduler_config.as_deref().map(read_scheduler_config).transpose()?;
+    let scheduler_config = scheduler_config_of(args)?;
     if let Some(found) = study::of(&args.select)? {
         if args.time.placements.is_some() {
             bail!("--placements: a suite that is run in variants writes none; name a suite without variants");
@@ -315,6 +316,21 @@ pub(super) fn read_scheduler_config(path: &Path) -> Result<(SchedulerConfigFile,
     Ok((SchedulerConfigFile { path: path.to_owned(), text }, config))
 }
 
+/// The file of `--scheduler-config`. A scheduler under test says itself what it cannot use: it may have plugins
+/// that nobody knows here.
+pub(super) fn scheduler_config_of(args: &RunArgs) -> Result<Option<(SchedulerConfigFile, SchedulerConfig)>> {
+    let Some(path) = args.scheduler_config.as_deref() else { return Ok(None) };
+    if args.under_test.scheduler.is_none() {
+        return read_scheduler_config(path).map(Some);
+    }
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("--scheduler-config: cannot read {}", path.display()))?;
+    let name = path.display().to_string();
+    let minimal = format!("apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration\n");
+    let config = SchedulerConfig::parse(&name, &text).or_else(|_| SchedulerConfig::parse(&name, &minimal))?;
+    Ok(Some((SchedulerConfigFile { path: path.to_owned(), text }, config)))
+}
+
 pub(super) fn run_header(
     args: &RunArgs,
     scheduler_config: Option<&(SchedulerConfigFile, SchedulerConfig)>,
@@ -339,11 +355,15 @@ pub(super) fn run_header(
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         duration_s: 0.0,
         partial: false,
-        coverage: COVERAGE.to_owned(),
+        coverage: coverage(args).to_owned(),
         skipped: Vec::new(),
         workloads: Vec::new(),
         figures: Vec::new(),
     }
+}
+
+fn coverage(args: &RunArgs) -> &'static str {
+    if args.under_test.scheduler.is_some() { COVERAGE_UNDER_TEST } else { COVERAGE }
 }
 
 /// The settings that a result has no field of its own for. Every flag that decides what is measured is
@@ -365,7 +385,8 @@ pub(super) fn options(args: &RunArgs) -> BTreeMap<String, String> {
     // Left out where nothing is chosen: records of versions without the choice stay comparable.
     let gaps = (args.known_gaps != GapMode::Mended).then(|| ("known gaps", typed(args.known_gaps)));
     let controllers = controller_names(args).map(|names| ("controllers", names));
-    let chosen = gaps.into_iter().chain(controllers);
+    let scheduler = args.under_test.scheduler.clone().map(|command| ("scheduler", command));
+    let chosen = gaps.into_iter().chain(controllers).chain(scheduler);
     options.into_iter().chain(chosen).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -485,13 +506,20 @@ pub(super) fn repeat(
     let progress: &dyn Progress = announced.as_ref().map_or(progress, |announced| announced);
     let registry = lab_plugins::registry();
     let config_file = match args.scheduler_config {
-        Some(_) => ConfigFile::Watched,
-        None => ConfigFile::Fixed,
+        Some(_) if args.under_test.scheduler.is_none() => ConfigFile::Watched,
+        _ => ConfigFile::Fixed,
     };
     let spans = out_of(args).map(|dir| SpanProfiler::new(dir, SPAN_FREQUENCY));
     let profiler: &dyn Profiler = spans.as_ref().map_or(&NoProfiler, |spans| spans);
-    let control =
-        Control { interrupt, progress, registry: &registry, config_file, profiler, placements: None };
+    let control = Control {
+        interrupt,
+        progress,
+        registry: &registry,
+        config_file,
+        profiler,
+        placements: None,
+        under_test: None,
+    };
     let protocol = match args.repeat {
         Some(count) => Protocol::Exactly(count),
         None => Protocol::UntilNarrow(Narrow { precision: args.precision, budget: args.budget }),
@@ -519,6 +547,7 @@ pub(super) fn plan(args: &RunArgs) -> Result<RunPlan> {
         settings: settings(args),
         feature_gates: parse_gates(&args.feature_gates)?,
         controllers: controllers::parse_list(&args.controllers)?,
+        under_test: args.under_test.scheduler()?,
     })
 }
 

@@ -101,7 +101,7 @@ pub(super) fn run(args: &RunArgs, shard: Shard) -> Result<Exit> {
     if args.metrics.is_some() {
         bail!("--metrics is for a run of all workloads; leave it out, or leave out --shard");
     }
-    let scheduler_config = args.scheduler_config.as_deref().map(run::read_scheduler_config).transpose()?;
+    let scheduler_config = run::scheduler_config_of(args)?;
     let work = work(args, scheduler_config.as_ref())?;
     let names = work.unit_names();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(run::DEFAULT_OUT));

@@ -12,6 +12,7 @@ use schedlab_workloads::results::{
 };
 
 use super::run::has_measured_nothing;
+use super::under_test;
 use crate::progress::say;
 use crate::table::{Align, Tone, Toned, render_toned, terminal_width};
 
@@ -221,6 +222,7 @@ fn notes(result: &RunResult) -> Vec<String> {
     for workload in &result.workloads {
         notes.extend(of_workload(workload));
     }
+    notes.extend(result.workloads.iter().filter_map(under_test::text));
     notes.extend(changes(&result.workloads));
     let ignored: BTreeSet<&str> =
         result.workloads.iter().flat_map(|it| &it.gates_without_effect).map(String::as_str).collect();

@@ -88,7 +88,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     let cycle_ns = u64::try_from(args.time.virtual_cycle.as_nanos()).unwrap_or(u64::MAX);
     let settings = RunSettings { time: TimeMode::Virtual { cycle_ns }, ..run::settings(args) };
     let controllers = controllers::parse_list(&args.controllers)?;
-    let plan = RunPlan { settings, feature_gates, controllers };
+    let plan = RunPlan { settings, feature_gates, controllers, under_test: None };
     let mut result = VirtualRun {
         schema: SCHEMA,
         figures: "modelled: virtual time, nothing was measured",
@@ -128,6 +128,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
 fn refuse_what_is_measured(args: &RunArgs) -> Result<()> {
     let refused = [
         ("--repeat", args.repeat.is_some()),
+        ("--scheduler", args.under_test.scheduler.is_some()),
         ("--rounds", args.rounds.is_some()),
         ("--threads", args.threads.is_some()),
         ("--enforce-thresholds", args.enforce_thresholds),
@@ -159,6 +160,7 @@ fn run_one(
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements,
+        under_test: None,
     };
     plan.run(workload, control).with_context(|| format!("{} in virtual time", workload.full_name))
 }

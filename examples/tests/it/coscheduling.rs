@@ -79,6 +79,7 @@ fn two_gangs_of_four(nodes: usize, gang_of_pod: &str, timeout_s: u32) -> Figures
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: Some(&log),
+        under_test: None,
     };
     let outcome = run_workload(&workload, SETTINGS, control).unwrap_or_else(|error| panic!("{error}"));
     let part = &outcome.collected[0];

@@ -141,6 +141,7 @@ impl Session<'_> {
             config_file: ConfigFile::Fixed,
             profiler: &NoProfiler,
             placements: None,
+            under_test: None,
         };
         let outcome = self.plan.run.run(self.workload, control)?;
         sampler.pause()?;

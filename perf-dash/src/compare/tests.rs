@@ -64,6 +64,7 @@ pub(crate) fn workload(name: &str, rates: &[f64]) -> WorkloadResult {
         threshold: None,
         controllers: Vec::new(),
         extenders: Vec::new(),
+        under_test: None,
         repeats: Repeats::from_runs(runs),
         change: None,
         content: None,

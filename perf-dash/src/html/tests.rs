@@ -64,6 +64,7 @@ fn workload(name: &str) -> WorkloadResult {
         threshold: None,
         controllers: Vec::new(),
         extenders: Vec::new(),
+        under_test: None,
         repeats: None,
         change: None,
         content: None,

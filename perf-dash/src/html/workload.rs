@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use schedlab_workloads::results::{
-    Change, Estimate, LatencySummary, Memory, Repeats, RunResult, RunStatus, SloLine, Stage, WorkloadResult,
-    slo,
+    Change, Estimate, LatencySummary, Memory, Repeats, RunResult, RunStatus, SloLine, Stage, UnderTestUsage,
+    WorkloadResult, slo,
 };
 
 use super::page::gates;
@@ -377,6 +377,7 @@ fn settings(workload: &WorkloadResult) -> Markup {
                 }))
                 (entry("Measured time", html! { (format::millis(workload.duration_ms)) }))
                 (memory(&workload.memory))
+                @if let Some(usage) = &workload.under_test { (under_test(usage)) }
                 @for controller in &workload.controllers {
                     (entry(&controller.name, html! { (format::controller(controller)) }))
                 }
@@ -387,6 +388,21 @@ fn settings(workload: &WorkloadResult) -> Markup {
                 }))
                 (entry("Seed", html! { span.code { (workload.seed) } }))
             }
+        }
+    }
+}
+
+/// A scheduler that ran as a process: what it took, beside the API server. Its calls are in result.json by
+/// program; those of all are in the table of calls.
+fn under_test(usage: &UnderTestUsage) -> Markup {
+    let time = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), format::millis);
+    html! {
+        (entry("Scheduler", html! { span.code { (usage.command) } }))
+        (entry("Its processor time", html! {
+            (time(usage.cpu_ms)) "; " (time(usage.server_cpu_ms)) " of the API server"
+        }))
+        @if let Some(bytes) = usage.peak_rss_bytes {
+            (entry("Its memory", html! { (format::bytes(bytes as f64)) " at most" }))
         }
     }
 }

@@ -21,6 +21,7 @@ const CLOCKS: &[&str] = &[
     "cluster/src/clock.rs",
     "cluster/src/extender",
     "cluster/src/runtime",
+    "external",
     "lab",
     "live",
     "workloads/src/conform",

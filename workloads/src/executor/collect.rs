@@ -15,7 +15,8 @@ use super::error::OpError;
 use super::outcome::Collected;
 use super::runtime::Runtime;
 use crate::measure::{MachineReading, PodScope, ThreadId, own_waited_ns};
-use crate::metrics::MetricValues;
+use crate::metrics::{MetricValues, Value, table};
+use crate::results::UnderTestUsage;
 
 /// A measured part under way.
 pub(super) struct Collecting {
@@ -35,6 +36,8 @@ pub(super) struct Collecting {
     carried: MetricValues,
     /// Pods of the part that were on a node before.
     scheduled: u64,
+    /// What the scheduler under test had taken before.
+    usage: Option<UnderTestUsage>,
     /// Pods of the part that were there before.
     there: u64,
 }
@@ -97,10 +100,14 @@ impl OpContext<'_> {
         match &self.runtime {
             Runtime::Wall(side) => side.meters.set_scope(scope),
             Runtime::Virtual(side) => side.start_measuring(scope),
+            Runtime::UnderTest(side) => side.start_measuring(scope),
         }
         // A pod is seen on its node before its binding is counted as a call.
         self.rest_shortly();
         let before = self.pods_of(namespaces, labels);
+        if let Runtime::UnderTest(side) = &self.runtime {
+            side.scheduler().begin_metrics().map_err(OpError::UnderTest)?;
+        }
         // Whatever is recorded from here on belongs to this part.
         let _ = self.runtime.as_wall().map(|side| side.meters.take());
         let calls = self.cluster.call_counts();
@@ -115,6 +122,7 @@ impl OpContext<'_> {
             attempts,
             counts,
             carried: MetricValues::default(),
+            usage: self.usage(),
             scheduled: count_bound(&before),
             there: before.len() as u64,
             machine: self.machine_reading(),
@@ -148,13 +156,16 @@ impl OpContext<'_> {
         }
         let calls = self.cluster.call_counts().since(&part.calls).calls;
         let attempts = self.runtime.attempts() - part.attempts;
+        let usage = self.usage().zip(part.usage.as_ref()).map(|(now, then)| now.since(then));
         let mut readings = match &self.runtime {
             Runtime::Wall(side) => {
                 side.meters.switch.turn_off();
                 side.meters.take()
             }
             Runtime::Virtual(side) => side.stop_measuring(),
+            Runtime::UnderTest(side) => side.stop_measuring()?,
         };
+        let told_attempts = told_attempts(&readings.series);
         let counts = answers.then(|| self.counts()).flatten();
         readings.series.merge(&part.carried);
         readings.series.merge(&counts.unwrap_or_default().since(&part.counts));
@@ -174,14 +185,16 @@ impl OpContext<'_> {
             conditions: machine.since(
                 &part.machine,
                 end_ns.saturating_sub(part.start_ns),
-                part.creator_waited_ns,
+                // Of a scheduler that has its own process nobody knows when it stood idle.
+                if usage.is_some() { 0 } else { part.creator_waited_ns },
             ),
             created: created.unwrap_or(there).max(scheduled),
             scheduled,
             pending: rows.len() as u64 - count_bound(&rows),
             readings,
             calls,
-            attempts,
+            attempts: attempts.max(told_attempts),
+            under_test: usage,
         });
         Ok(())
     }
@@ -206,6 +219,14 @@ impl OpContext<'_> {
         self.runtime.as_wall().and_then(|side| side.live.counts_while(&self.waits()))
     }
 
+    /// What the scheduler under test has taken so far.
+    fn usage(&self) -> Option<UnderTestUsage> {
+        match &self.runtime {
+            Runtime::UnderTest(side) => Some(side.scheduler().usage()),
+            Runtime::Wall(_) | Runtime::Virtual(_) => None,
+        }
+    }
+
     fn pods_of(&self, namespaces: &[String], labels: &BTreeMap<String, String>) -> Vec<StoredPodRow> {
         let selector = LabelSelectorInput { match_labels: labels.clone(), match_expressions: Vec::new() };
         let rows_of = |namespace: &String| {
@@ -213,6 +234,12 @@ impl OpContext<'_> {
         };
         namespaces.iter().flat_map(rows_of).collect()
     }
+}
+
+/// Attempts that a scheduler under test counts itself.
+fn told_attempts(series: &MetricValues) -> u64 {
+    let of = |(_, value): (_, &Value)| if let Value::Count(count) = value { *count } else { 0 };
+    series.of(table::SCHEDULE_ATTEMPTS.name).map(of).sum()
 }
 
 fn count_bound(rows: &[StoredPodRow]) -> u64 {

@@ -84,14 +84,11 @@ impl OpContext<'_> {
     pub(super) fn rest_of_controllers(&self) -> Result<(), OpError> {
         match &self.runtime {
             Runtime::Wall(side) => {
-                let end = Instant::now() + PATIENCE_MIN;
-                while !side.controllers.are_quiescent(self.cluster.resource_version())
-                    && side.controllers.check_alive().is_ok()
-                    && !self.is_interrupted()
-                    && Instant::now() < end
-                {
-                    std::thread::sleep(POLL);
-                }
+                self.rest_of(&side.controllers);
+                Ok(())
+            }
+            Runtime::UnderTest(side) => {
+                self.rest_of(&side.controllers);
                 Ok(())
             }
             // The clock stands: what is due now is done, and no timer runs out.
@@ -103,6 +100,17 @@ impl OpContext<'_> {
                 Ok(())
             }
             Runtime::Virtual(_) => Ok(()),
+        }
+    }
+
+    fn rest_of(&self, controllers: &Controllers) {
+        let end = Instant::now() + PATIENCE_MIN;
+        while !controllers.are_quiescent(self.cluster.resource_version())
+            && controllers.check_alive().is_ok()
+            && !self.is_interrupted()
+            && Instant::now() < end
+        {
+            std::thread::sleep(POLL);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schedlab_cluster::ApiError;
 use schedlab_cluster::runtime::RuntimeError;
 
+use super::under_test::UnderTestError;
 use crate::gates::GatesError;
 use crate::resolve::ResolvedWorkload;
 use crate::scheduler_config::ConfigError;
@@ -41,6 +42,9 @@ pub enum ExecuteError {
     /// The scheduler's configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The scheduler under test cannot be run.
+    #[error(transparent)]
+    UnderTest(#[from] UnderTestError),
     /// An extender answers when it answers.
     #[error("extenders answer in real time; run this workload with --time wall")]
     VirtualExtender,
@@ -191,6 +195,9 @@ pub enum OpError {
     /// The scheduler's threads died.
     #[error("the scheduler stopped by itself")]
     Died,
+    /// The scheduler under test ended.
+    #[error(transparent)]
+    UnderTest(UnderTestError),
     /// The threads of a controller died.
     #[error("{name} stopped by itself")]
     ControllerDied {

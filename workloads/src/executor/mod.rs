@@ -27,6 +27,7 @@ mod stagnation;
 mod start;
 mod tally;
 mod time;
+mod under_test;
 mod virtual_side;
 mod wait;
 
@@ -63,6 +64,7 @@ pub use profiler::{NoProfiler, Profiler};
 pub use scheduler::make_for_network;
 pub(crate) use scheduler::read_config;
 pub(crate) use tally::OpTally;
+pub use under_test::{RunningScheduler, SchedulerUnderTest, UnderTestError, UnderTestSetup};
 
 /// How workloads are run.
 #[derive(Clone, Copy, Debug)]
@@ -151,6 +153,8 @@ pub struct Control<'a> {
     pub profiler: &'a dyn Profiler,
     /// Notes where every pod goes, if somebody wants to know.
     pub placements: Option<&'a PlacementLog>,
+    /// The scheduler that is run instead of ours, as a process of its own.
+    pub under_test: Option<&'a dyn SchedulerUnderTest>,
 }
 
 /// What becomes of changes to the scheduler's configuration file during a run.
@@ -172,14 +176,24 @@ pub fn run_workload(
         (Some(file), ConfigFile::Watched) => Some(scheduler::reread(file, control.registry)),
         (file, _) => file.clone(),
     };
-    let config = file.as_ref().map(scheduler::read_config).transpose()?;
+    let config = match control.under_test {
+        // It may have plugins that nobody knows here; what it cannot use it says itself.
+        Some(_) => file.as_ref().and_then(|file| scheduler::read_config(file).ok()),
+        None => file.as_ref().map(scheduler::read_config).transpose()?,
+    };
     let gates = scheduler_gates(&workload.feature_gates).map_err(|source| ExecuteError::Gates {
         file: workload.file.clone(),
         workload: workload.full_name.clone(),
         source,
     })?;
     let controllers = ControllerSetup::of(workload);
-    let setup = Setup { config: config.as_ref(), gates, controllers };
+    let under_test = UnderTestSetup {
+        config: file.as_ref(),
+        feature_gates: &workload.feature_gates,
+        parallelism: settings.parallelism,
+        percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score,
+    };
+    let setup = Setup { config: config.as_ref(), gates, controllers, under_test: Some(under_test) };
     let mut executor = Executor::start(settings, control, &setup)?;
     executor.context.declare_features(workload.node_declared_features);
     let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {

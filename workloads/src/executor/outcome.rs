@@ -7,7 +7,7 @@ use schedlab_core::binding::DispatchCounts;
 use schedlab_core::scheduler::PreEnqueueStatusCounts;
 
 use crate::measure::Readings;
-use crate::results::{Conditions, ExtenderCalls};
+use crate::results::{Conditions, ExtenderCalls, UnderTestUsage};
 
 /// How a workload ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Collected {
     pub calls: BTreeMap<String, u64>,
     /// Scheduling attempts in it.
     pub attempts: u64,
+    /// What the scheduler under test took in it.
+    pub under_test: Option<UnderTestUsage>,
 }
 
 /// All that a run leaves behind.

@@ -9,7 +9,6 @@ use schedlab_core::framework::registry::Registry;
 use schedlab_core::scheduler::{FeatureGates, Scheduler};
 
 use super::context::OpContext;
-use super::controllers::ControllerSetup;
 use super::error::OpError;
 use super::outcome::Ending;
 use super::runtime::Runtime;
@@ -50,11 +49,7 @@ impl<'a> SchedulerMaker<'a> {
     }
 
     fn make(&mut self, api: &Arc<dyn Api>) -> Result<Scheduler, OpError> {
-        let setup = Setup {
-            config: self.config.as_ref(),
-            gates: self.gates,
-            controllers: ControllerSetup::default(),
-        };
+        let setup = Setup { config: self.config.as_ref(), gates: self.gates, ..Setup::default() };
         self.restarts += 1;
         // Another process draws other numbers.
         let settings = RunSettings { seed: self.settings.seed.wrapping_add(self.restarts), ..self.settings };
@@ -75,12 +70,20 @@ impl OpContext<'_> {
 
     /// Ends the scheduler, and starts another one after a while.
     pub(crate) fn restart_scheduler(&mut self, downtime: Duration) -> Result<Ending, OpError> {
+        if let Runtime::UnderTest(side) = &self.runtime {
+            side.scheduler().crash();
+            let ending = self.sleep(downtime)?;
+            side.scheduler().start_again().map_err(OpError::UnderTest)?;
+            self.tally(&["restarts"]).add("restarts", 1);
+            return Ok(ending);
+        }
         let api: Arc<dyn Api> = Arc::clone(&self.cluster) as Arc<dyn Api>;
         let next = self.maker.make(&api)?;
         self.carry_counts();
         let crashed = match &self.runtime {
             Runtime::Wall(side) => side.runtime.changer().crash_while(&self.waits(), next),
             Runtime::Virtual(side) => Some(side.runtime().crash(next)),
+            Runtime::UnderTest(_) => None,
         };
         let Some(crashed) = crashed else { return self.no_answer() };
         let tally = self.tally(&["restarts", "pods_held"]);
@@ -93,6 +96,7 @@ impl OpContext<'_> {
         let started = match &self.runtime {
             Runtime::Wall(side) => side.runtime.changer().start_while(&self.waits()),
             Runtime::Virtual(side) => Some(side.runtime().start_again()),
+            Runtime::UnderTest(_) => None,
         };
         match started {
             Some(started) => started.map(|()| ending).map_err(OpError::from),

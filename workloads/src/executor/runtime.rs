@@ -1,10 +1,12 @@
-//! What a workload's scheduler runs in: threads and the wall clock, or virtual time on the op's own thread.
+//! What a workload's scheduler runs in: threads and the wall clock, virtual time on the op's own thread, or a
+//! process of its own.
 
 use schedlab_cluster::runtime::{RuntimeStatus, WallRuntime};
 
 use super::background::{Activity, Background, BackgroundJob};
 use super::controllers::Controllers;
 use super::error::{ExecuteError, OpError};
+use super::under_test::UnderTestSide;
 use super::virtual_side::VirtualSide;
 use crate::measure::{BindMeter, CycleMeter, Live, Meters};
 
@@ -23,6 +25,8 @@ pub(crate) enum Runtime {
     Wall(Box<WallSide>),
     /// In virtual time: the same run, every time.
     Virtual(Box<VirtualSide>),
+    /// On the wall clock, and not ours: measured from outside.
+    UnderTest(Box<UnderTestSide>),
 }
 
 impl Runtime {
@@ -30,7 +34,7 @@ impl Runtime {
     pub(super) fn as_wall(&self) -> Option<&WallSide> {
         match self {
             Runtime::Wall(side) => Some(side),
-            Runtime::Virtual(_) => None,
+            Runtime::Virtual(_) | Runtime::UnderTest(_) => None,
         }
     }
 
@@ -39,6 +43,7 @@ impl Runtime {
         match self {
             Runtime::Wall(side) => side.background.start(op, job),
             Runtime::Virtual(side) => side.start(op, job),
+            Runtime::UnderTest(side) => side.background.start(op, job),
         }
     }
 
@@ -47,31 +52,37 @@ impl Runtime {
         match self {
             Runtime::Wall(side) => side.background.activity(),
             Runtime::Virtual(side) => side.activity(),
+            Runtime::UnderTest(side) => side.background.activity(),
         }
     }
 
     /// Ends all jobs; what went wrong in one first, if anything did.
     pub(super) fn end_jobs(&mut self) -> Option<OpError> {
-        match self {
-            Runtime::Wall(side) => {
-                side.background.end();
-                side.background.take_error()
-            }
+        let background = match self {
+            Runtime::Wall(side) => &mut side.background,
+            Runtime::UnderTest(side) => &mut side.background,
             Runtime::Virtual(side) => {
                 side.end_jobs();
-                None
+                return None;
             }
-        }
+        };
+        background.end();
+        background.take_error()
     }
 
     /// An error if a thread ended by itself, or a job failed.
     pub(super) fn check_alive(&self) -> Result<(), OpError> {
-        let Runtime::Wall(side) = self else { return Ok(()) };
-        if side.runtime.has_died() {
-            return Err(OpError::Died);
-        }
-        side.controllers.check_alive()?;
-        side.background.take_error().map_or(Ok(()), Err)
+        let (controllers, background) = match self {
+            Runtime::Virtual(_) => return Ok(()),
+            Runtime::Wall(side) if side.runtime.has_died() => return Err(OpError::Died),
+            Runtime::Wall(side) => (&side.controllers, &side.background),
+            Runtime::UnderTest(side) => {
+                side.check_alive()?;
+                (&side.controllers, &side.background)
+            }
+        };
+        controllers.check_alive()?;
+        background.take_error().map_or(Ok(()), Err)
     }
 
     /// Scheduling attempts so far.
@@ -79,6 +90,8 @@ impl Runtime {
         match self {
             Runtime::Wall(side) => side.runtime.attempts(),
             Runtime::Virtual(side) => side.runtime().attempts(),
+            // Its metrics tell, where they are asked for.
+            Runtime::UnderTest(_) => 0,
         }
     }
 
@@ -87,6 +100,8 @@ impl Runtime {
         match self {
             Runtime::Wall(side) => side.runtime.failed_calls(),
             Runtime::Virtual(side) => side.runtime().failed_calls(),
+            // Those that got an error, conflicts included, stand with its calls.
+            Runtime::UnderTest(_) => 0,
         }
     }
 
@@ -95,6 +110,7 @@ impl Runtime {
         match self {
             Runtime::Wall(side) => side.runtime.status_while(waits),
             Runtime::Virtual(side) => Some(side.runtime().status()),
+            Runtime::UnderTest(_) => None,
         }
     }
 
@@ -111,6 +127,11 @@ impl Runtime {
             }
             Runtime::Virtual(side) => {
                 Ok(side.runtime().controllers().iter().map(|controller| controller.report()).collect())
+            }
+            Runtime::UnderTest(side) => {
+                let (scheduler, controllers) = side.into_parts();
+                drop(scheduler);
+                Ok(controllers.stop()?)
             }
         }
     }

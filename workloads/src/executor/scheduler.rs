@@ -25,6 +25,7 @@ use schedlab_core::world::World;
 
 use super::controllers::ControllerSetup;
 use super::error::ExecuteError;
+use super::under_test::UnderTestSetup;
 use super::{Control, RunSettings};
 use crate::gates::switched_off_plugins;
 use crate::resolve::SchedulerConfigFile;
@@ -56,6 +57,8 @@ pub(super) struct Setup<'a> {
     pub(super) gates: FeatureGates,
     /// The controllers that run beside it.
     pub(super) controllers: ControllerSetup,
+    /// What a scheduler under test is told.
+    pub(super) under_test: Option<UnderTestSetup<'a>>,
 }
 
 /// A scheduler that has seen nothing yet, and its extenders, which read the cluster from `api`.
@@ -116,7 +119,7 @@ pub fn make_for_network(
     api: &Arc<dyn Api>,
 ) -> Result<Scheduler, ExecuteError> {
     let link = LinkSettings { latency: Latency::constant_ms(1), ..LinkSettings::INSTANT };
-    let setup = Setup { config, gates, controllers: ControllerSetup::default() };
+    let setup = Setup { config, gates, ..Setup::default() };
     let (scheduler, _) = make(RunSettings { link, ..settings }, &setup, registry, api)?;
     Ok(scheduler)
 }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use schedlab_cluster::api::Api;
-use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::clock::{monotonic_ns, unix_ns};
 use schedlab_cluster::controllers::{ControllerSettings, EnabledController};
 use schedlab_cluster::embedded::NowNs;
 use schedlab_cluster::runtime::virtual_time::{VirtualClock, VirtualController};
@@ -24,6 +24,7 @@ use super::error::ExecuteError;
 use super::restart::SchedulerMaker;
 use super::runtime::{Runtime, WallSide};
 use super::scheduler::{self, Setup};
+use super::under_test::{SchedulerUnderTest, UnderTestSetup, UnderTestSide};
 use super::virtual_side::VirtualSide;
 use super::{Control, Executor, RunSettings, TimeMode};
 use crate::measure::{Live, Meters};
@@ -31,6 +32,9 @@ use crate::placements::{PlacementReader, SchedulerFacts};
 
 /// When virtual time begins, since the epoch: times of objects are in seconds, and zero is no time.
 const VIRTUAL_BEGIN_NS: u64 = 1_000_000_000_000_000_000;
+
+/// kube-scheduler's `podMaxBackoffSeconds` when nobody sets it.
+const BACKOFF_MAX_S: i64 = 10;
 
 /// Between two looks of the thread that reads placements along.
 const PLACEMENT_LOOK: Duration = Duration::from_millis(20);
@@ -44,6 +48,8 @@ impl<'a> Executor<'a> {
         let clock = VirtualClock::default();
         clock.set(VIRTUAL_BEGIN_NS);
         let now_ns: NowNs = match settings.time {
+            // Clients compare the times of objects with their own.
+            TimeMode::Wall if control.under_test.is_some() => Arc::new(unix_ns),
             TimeMode::Wall => Arc::new(monotonic_ns),
             TimeMode::Virtual { .. } => clock.reader(),
         };
@@ -60,13 +66,25 @@ impl<'a> Executor<'a> {
             // The wall clock decides between inline and parallel; here it decides nothing.
             TimeMode::Virtual { .. } => RunSettings { threads: 1, ..settings },
         };
+        let reader = control.placements.map(|log| PlacementReader::new(Arc::clone(&cluster), log.clone()));
+        let reader = reader.transpose().map_err(RuntimeError::Watch)?;
+        if let (TimeMode::Wall, Some(under_test)) = (settings.time, control.under_test) {
+            let runtime = beside_under_test(under_test, &cluster, (settings, control), setup)?;
+            let maker = SchedulerMaker::new(settings, setup, control, &[]);
+            let backoff_max = setup.config.map_or(BACKOFF_MAX_S, |config| config.pod_max_backoff_s);
+            let backoff_max = Duration::from_secs(u64::try_from(backoff_max).unwrap_or(0));
+            let context = context((cluster, runtime), (control, setup), maker, backoff_max);
+            return Ok(Executor {
+                context,
+                extenders: Vec::new(),
+                reading: reader.map(PlacementThread::start),
+            });
+        }
         let (mut scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
         scheduler.note_preemptions(control.placements.is_some());
         let maker = SchedulerMaker::new(settings, setup, control, &extenders);
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let mut reading = None;
-        let reader = control.placements.map(|log| PlacementReader::new(Arc::clone(&cluster), log.clone()));
-        let reader = reader.transpose().map_err(RuntimeError::Watch)?;
         let runtime = match settings.time {
             TimeMode::Wall => {
                 reading = reader.map(PlacementThread::start);
@@ -83,24 +101,7 @@ impl<'a> Executor<'a> {
                 Runtime::Virtual(Box::new(VirtualSide::new(runtime, reader)))
             }
         };
-        let context = OpContext {
-            cluster,
-            runtime,
-            control,
-            op: OpPosition::FIRST,
-            awaited: BTreeMap::new(),
-            node_count: 0,
-            node_names: 0,
-            declared_features: Vec::new(),
-            serves_pod_groups: setup.gates.generic_workload,
-            backoff_max,
-            collecting: None,
-            collected: Vec::new(),
-            profiled: None,
-            tallies: Vec::new(),
-            maker,
-            held_at_restart: Vec::new(),
-        };
+        let context = context((cluster, runtime), (control, setup), maker, backoff_max);
         Ok(Executor { context, extenders, reading })
     }
 
@@ -108,6 +109,55 @@ impl<'a> Executor<'a> {
     pub(super) fn changer(&self) -> Option<Changer> {
         self.context.runtime.as_wall().map(|side| side.runtime.changer())
     }
+}
+
+/// What the first op finds.
+fn context<'a>(
+    (cluster, runtime): (Arc<EmbeddedCluster>, Runtime),
+    (control, setup): (Control<'a>, &Setup<'_>),
+    maker: SchedulerMaker<'a>,
+    backoff_max: Duration,
+) -> OpContext<'a> {
+    OpContext {
+        cluster,
+        runtime,
+        control,
+        op: OpPosition::FIRST,
+        awaited: BTreeMap::new(),
+        node_count: 0,
+        node_names: 0,
+        declared_features: Vec::new(),
+        serves_pod_groups: setup.gates.generic_workload,
+        backoff_max,
+        collecting: None,
+        collected: Vec::new(),
+        profiled: None,
+        tallies: Vec::new(),
+        maker,
+        held_at_restart: Vec::new(),
+    }
+}
+
+/// The scheduler under test, and the controllers beside it.
+fn beside_under_test(
+    under_test: &dyn SchedulerUnderTest,
+    cluster: &Arc<EmbeddedCluster>,
+    (settings, control): (RunSettings, Control<'_>),
+    setup: &Setup<'_>,
+) -> Result<Runtime, ExecuteError> {
+    let none = BTreeMap::new();
+    let plain = UnderTestSetup {
+        config: None,
+        feature_gates: &none,
+        parallelism: settings.parallelism,
+        percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score,
+    };
+    let scheduler = under_test.start(cluster, &setup.under_test.unwrap_or(plain), control.interrupt)?;
+    let api: Arc<dyn Api> = Arc::clone(cluster) as Arc<dyn Api>;
+    let ControllerSetup { enabled, feature_gates } = &setup.controllers;
+    let controllers = Controllers::start(&api, enabled, feature_gates, settings.seed)?;
+    let side = UnderTestSide::start(scheduler, controllers, cluster).map_err(RuntimeError::Watch)?;
+    Ok(Runtime::UnderTest(Box::new(side)))
 }
 
 fn wall(
@@ -194,6 +244,7 @@ impl OpContext<'_> {
                 side.read_placements().map_err(RuntimeError::Watch)?;
                 facts_of(side.runtime().scheduler_mut())
             }
+            Runtime::UnderTest(_) => SchedulerFacts::default(),
         };
         log.note_facts(facts);
         Ok(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schedlab_cluster::api::Watch;
-use schedlab_cluster::clock::monotonic_ns;
+use schedlab_cluster::clock::{monotonic_ns, unix_ns};
 
 use super::context::OpContext;
 use super::error::OpError;
@@ -31,6 +31,7 @@ impl OpContext<'_> {
     pub(crate) fn now_ns(&self) -> u64 {
         match &self.runtime {
             Runtime::Wall(_) => monotonic_ns(),
+            Runtime::UnderTest(_) => unix_ns(),
             Runtime::Virtual(side) => side.now_ns(),
         }
     }
@@ -73,7 +74,7 @@ impl OpContext<'_> {
     /// Waits until there may be events to drain, for so long at most.
     pub(crate) fn wait_for_events(&self, watch: &mut dyn Watch, at_most: Duration) -> Result<(), OpError> {
         match &self.runtime {
-            Runtime::Wall(_) => {
+            Runtime::Wall(_) | Runtime::UnderTest(_) => {
                 self.runtime.check_alive()?;
                 watch.wait(at_most);
             }
@@ -95,7 +96,9 @@ impl OpContext<'_> {
                 return Ok(true);
             }
             match &self.runtime {
-                Runtime::Wall(_) => std::thread::sleep(Duration::from_nanos(left_ns).min(LOOK)),
+                Runtime::Wall(_) | Runtime::UnderTest(_) => {
+                    std::thread::sleep(Duration::from_nanos(left_ns).min(LOOK))
+                }
                 Runtime::Virtual(side) => {
                     side.pump(Some(end_ns))?;
                 }

@@ -15,6 +15,7 @@ use super::error::OpError;
 use super::outcome::Ending;
 use super::runtime::{Runtime, WallSide};
 use super::stagnation::{Look, Reached, Stagnation};
+use super::under_test::{UnderTestError, UnderTestSide};
 use super::virtual_side::VirtualSide;
 use crate::ops::barrier::StageRequirement;
 
@@ -26,6 +27,8 @@ const REST_READINGS: u32 = 20;
 /// A wait is given up when nothing got anywhere for this long although the scheduler is not at rest.
 /// Upstream's waits end after ten minutes, whatever happens.
 pub(super) const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// A scheduler under test that has made no call for this long when a wait is given up hangs.
+const SILENT_MIN: Duration = Duration::from_secs(15);
 /// Churn that takes longer than this to come round is not waited for.
 const CYCLE_MAX: Duration = Duration::from_secs(60);
 /// How long an interrupted run waits for the attempt under way, each of the few times that it wants to
@@ -94,6 +97,7 @@ impl OpContext<'_> {
         match &self.runtime {
             Runtime::Wall(side) => self.wait_on_the_clock(side, what, wanted, count),
             Runtime::Virtual(side) => self.wait_virtually(side, what, wanted, count),
+            Runtime::UnderTest(side) => self.wait_for_under_test(side, what, wanted, count),
         }
     }
 
@@ -127,6 +131,47 @@ impl OpContext<'_> {
             }
             if let Some(stuck) = self.hopeless(&mut hope, what, (look, done, side.runtime.rounds())) {
                 return Ok(stuck);
+            }
+            std::thread::sleep(POLL.max(look.elapsed() * LOOKING_SHARE));
+        }
+    }
+
+    /// A scheduler under test does not say when it is at rest, so the wait ends when nothing gets anywhere.
+    fn wait_for_under_test(
+        &self,
+        side: &UnderTestSide,
+        what: (&str, StageRequirement),
+        wanted: u64,
+        count: Count<'_>,
+    ) -> Result<Ending, OpError> {
+        let begun = Instant::now();
+        let mut hope = Hope::new(begun, wanted);
+        loop {
+            let look = Instant::now();
+            let done = count()?;
+            self.control.progress.pods(done, wanted);
+            if done >= wanted {
+                return Ok(Ending::Completed);
+            }
+            if self.is_interrupted() {
+                return Ok(Ending::Interrupted);
+            }
+            self.runtime.check_alive()?;
+            let silent_for = side.silent_for();
+            // What it is in the middle of nobody knows: every look counts as a round.
+            let rounds = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            if let Some(stuck) = self.hopeless(&mut hope, what, (look, done, rounds)) {
+                let lines = side.scheduler().last_lines();
+                return match stuck {
+                    Ending::Stuck(_) if SILENT_MIN <= silent_for => {
+                        let seconds = silent_for.as_secs();
+                        Err(OpError::UnderTest(UnderTestError(format!(
+                            "the scheduler hangs: it has made no call for {seconds} s, and pods wait\n{lines}"
+                        ))))
+                    }
+                    Ending::Stuck(why) => Ok(Ending::Stuck(format!("{why}\n{lines}"))),
+                    other => Ok(other),
+                };
             }
             std::thread::sleep(POLL.max(look.elapsed() * LOOKING_SHARE));
         }
@@ -213,9 +258,14 @@ impl OpContext<'_> {
     /// Gives the threads a moment to hand in what they recorded, and no more than that: beside
     /// churn they never rest.
     pub(super) fn rest_shortly(&self) {
-        let Some(side) = self.runtime.as_wall() else { return };
         for _ in 0..100 {
-            if side.runtime.is_quiescent(self.cluster.resource_version()) {
+            let version = self.cluster.resource_version();
+            let is_at_rest = match &self.runtime {
+                Runtime::Virtual(_) => true,
+                Runtime::Wall(side) => side.runtime.is_quiescent(version),
+                Runtime::UnderTest(side) => side.has_read(version),
+            };
+            if is_at_rest {
                 return;
             }
             std::thread::sleep(POLL);

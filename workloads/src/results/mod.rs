@@ -25,6 +25,7 @@ pub mod slo;
 mod stage;
 mod threshold;
 mod throughput;
+mod under_test;
 mod write;
 
 pub use bench_text::bench_text;
@@ -49,6 +50,7 @@ pub use slo::SloLine;
 pub use stage::Stage;
 pub use threshold::{MetricSelector, Threshold};
 pub use throughput::{Sample, Throughput, Windows, half_width_of_runs, pods_per_s};
+pub use under_test::{AgentCalls, UnderTestUsage};
 pub use write::{
     ResultError, parse_result_json, read_result_json, write_atomic, write_bench_text, write_data_items,
     write_result_json,

@@ -8,7 +8,7 @@ use crate::metrics::MetricSeries;
 
 use super::{
     Changes, Conditions, ControllerResult, Figure, LatencySummary, Normalised, Repeats, Sample, SloLine,
-    Stage, Threshold, Throughput,
+    Stage, Threshold, Throughput, UnderTestUsage,
 };
 
 /// Value of `schema` in every result file this version writes and reads.
@@ -207,6 +207,9 @@ pub struct WorkloadResult {
     /// How calls of extenders went over all runs, where the scheduler has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extenders: Vec<ExtenderCalls>,
+    /// What the scheduler under test took in the run in the middle, where one was run as a process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_test: Option<UnderTestUsage>,
     /// Each run's own numbers, when it ran more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,

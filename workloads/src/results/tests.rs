@@ -72,6 +72,7 @@ pub(super) fn workload(name: &str) -> WorkloadResult {
         threshold: None,
         controllers: Vec::new(),
         extenders: Vec::new(),
+        under_test: None,
         repeats: None,
         change: None,
         content: None,

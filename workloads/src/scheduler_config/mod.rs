@@ -17,6 +17,7 @@ mod affinity;
 mod args;
 mod error;
 mod extenders;
+mod for_process;
 mod process;
 mod profiles;
 mod watch;
@@ -31,9 +32,10 @@ use schedlab_core::framework::registry::Registry;
 use schedlab_core::interner::Vocabulary;
 
 use crate::schema::{SchemaError, SchemaProblem};
-use crate::yaml::{Fields, Node, parse as parse_yaml};
+use crate::yaml::{Fields, Node, SyntaxError, parse as parse_yaml};
 
 pub use error::ConfigError;
+pub use for_process::{ProcessConfig, config_for_process};
 pub use process::{ClientConnection, LeaderElectionConfig};
 pub use profiles::UserProfile;
 pub(crate) use watch::POLL;
@@ -82,6 +84,10 @@ const FIELDS: &[&str] = &[
     "delayCacheUntilActive",
 ];
 
+fn syntax_error(file: &str, error: SyntaxError) -> SchemaError {
+    SchemaError::new(file, error.at, SchemaProblem::Syntax { message: error.message })
+}
+
 impl SchedulerConfig {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<SchedulerConfig, ConfigError> {
@@ -92,9 +98,7 @@ impl SchedulerConfig {
 
     /// Reads the text of a file, YAML or JSON. `file` is its name in messages.
     pub fn parse(file: &str, text: &str) -> Result<SchedulerConfig, SchemaError> {
-        let node = parse_yaml(text).map_err(|error| {
-            SchemaError::new(file, error.at, SchemaProblem::Syntax { message: error.message })
-        })?;
+        let node = parse_yaml(text).map_err(|error| syntax_error(file, error))?;
         check_version(file, &node)?;
         let fields = Fields::read_exact(file, KIND, &node, FIELDS)?;
         process::check_switches(&fields)?;

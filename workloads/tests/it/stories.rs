@@ -31,6 +31,7 @@ fn told(case: &str, gates: &[(&str, bool)], writes: WriteNominatedNodeName) -> O
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: None,
+        under_test: None,
     };
     let time = TimeMode::Virtual { cycle_ns: 100_000 };
     let settings = RunSettings { time, nominated_node_name: writes, ..SETTINGS };

@@ -41,6 +41,7 @@ pub(crate) fn run(workload: &ResolvedWorkload, settings: RunSettings) -> Result<
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: None,
+        under_test: None,
     };
     run_workload(workload, settings, control)
 }
@@ -172,6 +173,7 @@ pub(crate) fn run_ops_virtually(
         config_file: ConfigFile::Fixed,
         profiler: &NoProfiler,
         placements: Some(&log),
+        under_test: None,
     };
     let settings = RunSettings { time: TimeMode::Virtual { cycle_ns: 1_000_000 }, ..settings };
     let outcome = run_workload(&workload_of(controllers, "", ops), settings, control);

@@ -1,0 +1,6 @@
+//! Schedulers as processes: one that works, some that do not.
+
+mod child;
+mod failing;
+mod runs;
+mod support;
