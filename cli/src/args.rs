@@ -15,6 +15,7 @@ use crate::commands::alerts::AlertsArgs;
 use crate::commands::apiserver::ApiserverArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::compare::CompareArgs;
+use crate::commands::conform::ConformArgs;
 use crate::commands::gate::GateArgs;
 use crate::commands::merge::MergeArgs;
 use crate::commands::profile::ProfileArgs;
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     Apiserver(ApiserverArgs),
     /// Schedule the pods of a cluster behind a kubeconfig with our core, in kube-scheduler's place
     Scheduler(Box<SchedulerArgs>),
+    /// Compare the decisions of any scheduler binary with ours, on random clusters over the API
+    Conform(ConformArgs),
     /// Run the scheduler in virtual time under faults, and check what must always hold
     Simulate(SimulateArgs),
     /// Write the static site of a history

@@ -147,6 +147,7 @@ fn run(cli: Cli) -> u8 {
         Some(Command::Serve(args)) => commands::serve::serve(&args),
         Some(Command::Apiserver(args)) => commands::apiserver::apiserver(&args),
         Some(Command::Scheduler(args)) => commands::scheduler::scheduler(&args),
+        Some(Command::Conform(args)) => commands::conform::conform(&args),
         Some(Command::Simulate(args)) => commands::simulate::simulate(&args),
         Some(Command::Site(args)) => commands::site::site(&args),
         Some(Command::SuiteTable(args)) => commands::suite_table::suite_table(&args),

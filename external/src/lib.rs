@@ -8,9 +8,14 @@
 //! ```
 
 mod command;
+mod conform;
 mod process;
 mod scrape;
 mod under_test;
 
 pub use command::{CommandError, CommandTemplate};
+pub use conform::{
+    ConformDecision, ConformError, ConformEvent, ConformOptions, ConformReport, Difference, OurDecision,
+    conform,
+};
 pub use under_test::{FetchText, UnderTest};

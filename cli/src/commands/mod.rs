@@ -5,6 +5,7 @@ pub(crate) mod alerts;
 pub(crate) mod apiserver;
 pub(crate) mod bench;
 pub(crate) mod compare;
+pub(crate) mod conform;
 pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;
