@@ -12,7 +12,7 @@ use crate::framework::points::{
     PostFilterVerdict,
 };
 use crate::framework::status::{Code, Reason};
-use crate::input::NodeInput;
+use crate::input::{NodeInput, VolumeSourceInput};
 use crate::testkit::lab::SECOND_NS;
 use crate::testkit::{NodeParts, PodParts, SchedulerLab, node, pod};
 
@@ -326,4 +326,15 @@ fn node_rejected_by_extender_is_a_preemption_candidate_unless_unresolvable() {
         let said = format!("9: 0/2 nodes are available: 2 too hot. preemption: {words}");
         assert_eq!(lab.run(), [said], "case: {name}");
     }
+}
+
+#[test]
+fn pod_rejected_by_an_earlier_pre_filter_gets_the_error_of_dynamic_resources() {
+    // PreFilter of DynamicResources was not asked, so its PostFilter has no state; preemption is not asked.
+    let missing = |name: &str| VolumeSourceInput::Claim { claim_name: name.to_owned(), read_only: false };
+    let mut lab = lab(None, Vec::new(), &[node("n1").cpu("1")]);
+    lab.observe(1, pod().cpu("1"), Some("n1"));
+    lab.observe(9, pod().cpu("1").priority(5).mounts("data", missing("gone")), None);
+    let said = "9: 0/1 nodes are available: persistentvolumeclaim \"gone\" not found. not found";
+    assert_eq!(lab.run(), [said]);
 }

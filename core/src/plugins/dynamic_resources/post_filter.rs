@@ -71,9 +71,32 @@ fn unavailable(world: &World, profile: &Profile, class: &PodClass, claims: &PodC
     found
 }
 
+/// Whether the plugin's PreFilter was not asked, because one before it has rejected the pod for good. Its
+/// PostFilter misses what PreFilter would have noted, which is an error: the plugins after it, preemption as
+/// well, are not asked.
+///
+/// Upstream: dynamicresources.go `PostFilter` reads the state that only `PreFilter` writes.
+fn is_without_state(failed: &Failed<'_>) -> bool {
+    let (profile, diagnosis) = (failed.profile, failed.diagnosis);
+    // A rejection that eviction might help against does not end PreFilter.
+    if diagnosis.pre_filter.is_none() || 0 < diagnosis.resolvable_count {
+        return false;
+    }
+    let place =
+        |wanted: &str| profile.pre_filters().iter().position(|&plugin| profile.name(plugin) == wanted);
+    let last = diagnosis.plugins.iter().filter_map(|plugin| place(plugin)).max();
+    matches!((last, place(NAME)), (Some(last), Some(own)) if last < own)
+}
+
 impl PostFilterPlugin for DynamicResources {
     fn post_filter(&self, handle: &mut Handle<'_>, pod: PodRef<'_>, failed: &Failed<'_>) -> PostFilter {
         let world = handle.world;
+        if is_without_state(failed) {
+            return PostFilter {
+                verdict: PostFilterVerdict::Error,
+                ..PostFilter::unschedulable(Some(Reason::Text("not found")))
+            };
+        }
         if failed.diagnosis.pre_filter.is_some() || !super::may_have_claims(world, pod.class) {
             return PostFilter::unschedulable(None);
         }
