@@ -97,12 +97,21 @@ pub enum Mutant {
     /// eventhandlers.go `updatePodInSchedulingQueue`: a nomination that was given up before it was written
     /// is no event, and nobody is told of its room.
     UnwrittenNominationUnheard,
+    /// schedule_one_podgroup.go: members that found a node are bound although their gang has no place.
+    GangBoundInPart,
+    /// podgroupstate.go `AllPodsCount`: members that were bound before the scheduler began do not count.
+    GangForgetsItsBound,
+    /// gangscheduling.go `isSchedulableAfterPodAdded`: a gang that waits for members does not hear of one.
+    GangUnheard,
+    /// scheduling_queue.go `AddNominatedPod`: the members of a group that gave up are nominated to the nodes
+    /// that were found for some of them, and two gangs hold room against each other.
+    GangKeepsRoom,
 }
 
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 37] = [
+    pub const ALL: [Mutant; 41] = [
         Mutant::RedundantPreemption,
         Mutant::CancelledVictim,
         Mutant::GatedForEver,
@@ -140,6 +149,10 @@ impl Mutant {
         Mutant::DisruptionUntold,
         Mutant::VictimsForgotten,
         Mutant::UnwrittenNominationUnheard,
+        Mutant::GangBoundInPart,
+        Mutant::GangForgetsItsBound,
+        Mutant::GangUnheard,
+        Mutant::GangKeepsRoom,
     ];
 
     /// The threads that tell of the fault, or where upstream has it.
@@ -183,6 +196,10 @@ impl Mutant {
             Mutant::DisruptionUntold => "framework/preemption/executor.go",
             Mutant::VictimsForgotten => "framework/preemption/util.go",
             Mutant::UnwrittenNominationUnheard => "eventhandlers.go",
+            Mutant::GangBoundInPart => "schedule_one_podgroup.go",
+            Mutant::GangForgetsItsBound => "backend/cache/podgroupstate.go",
+            Mutant::GangUnheard => "gangscheduling/gangscheduling.go",
+            Mutant::GangKeepsRoom => "backend/queue/scheduling_queue.go",
         }
     }
 }
@@ -229,7 +246,7 @@ mod tests {
         let mut all = Mutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), Mutant::UnwrittenNominationUnheard as usize + 1);
+        assert_eq!(all.len(), Mutant::GangKeepsRoom as usize + 1);
         assert!(Mutants::of(Mutant::DoubleDone).has(Mutant::DoubleDone));
         assert!(!Mutants::default().has(Mutant::DoubleDone));
     }

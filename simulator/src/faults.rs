@@ -39,11 +39,14 @@ pub enum FaultProfile {
     /// API calls wait in a queue, one on its way at a time and slow, while nodes leave their zones: what is
     /// to be written is often replaced before it was. In no storm, either.
     Backlog,
+    /// Pod groups, in a simulation of their own: members come late and leave, groups are deleted, bindings fail
+    /// and the scheduler restarts between two of them.
+    Groups,
 }
 
 impl FaultProfile {
     /// All profiles.
-    pub const ALL: [FaultProfile; 13] = [
+    pub const ALL: [FaultProfile; 14] = [
         FaultProfile::None,
         FaultProfile::Api,
         FaultProfile::Watch,
@@ -57,6 +60,7 @@ impl FaultProfile {
         FaultProfile::Namespaces,
         FaultProfile::Controllers,
         FaultProfile::Backlog,
+        FaultProfile::Groups,
     ];
 
     /// Its name on the command line.
@@ -76,6 +80,7 @@ impl FaultProfile {
             FaultProfile::Namespaces => "namespaces",
             FaultProfile::Controllers => "controllers",
             FaultProfile::Backlog => "backlog",
+            FaultProfile::Groups => "groups",
         }
     }
 

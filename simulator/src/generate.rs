@@ -9,6 +9,7 @@ use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBinding
 
 use super::controllers::FIRST_CONTROLLER;
 use super::faults::{CallFault, Fault, FaultProfile, SimulatedCallKind, Stream};
+use super::pod_groups;
 use super::scenario::{NodeNumber, PodHandle, Scenario, ScriptAction, ScriptEvent, SimulationSetup};
 use super::shape::{Domain, Hold, NoExecuteToleration, NodeShape, PodShape, SimulatedPreBind, TermScope};
 use schedlab_cluster::latency::{Latency, RateLimit};
@@ -135,6 +136,11 @@ pub fn generate(seed: u64, profile: FaultProfile) -> Scenario {
     }
     if profile == FaultProfile::Controllers {
         add_controllers(&mut choices, &mut setup, &mut shapes);
+    }
+    if profile == FaultProfile::Groups {
+        (setup.schedulers, setup.has_plugins, setup.gates.generic_workload) = (1, false, true);
+        let script = pod_groups::script(seed);
+        return Scenario { seed, profile, setup, shapes: Vec::new(), script };
     }
     let script = Writer::new(choices, profile, features, &shapes, setup.schedulers).write();
     Scenario { seed, profile, setup, shapes, script }

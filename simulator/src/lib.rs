@@ -15,6 +15,7 @@
 //!   lets a scheduler try a pod, `calls` carries calls, `actor` is one scheduler and what it was told,
 //!   `plugins` make trouble at the extension points and `permits` between them;
 //! - `controllers`: those that run beside the schedulers, and `evictions`: what they must do;
+//! - `pod_groups`: groups and gangs under one scheduler, in a run of their own;
 //! - `owners`: controllers that own pods, quotas, budgets and kubelets, in a run of their own;
 //! - `judge`, `check`, `preemption`, `state`, `rest`, `oracle`, `violation`: what must hold;
 //! - `shrink`: from a failing scenario to a small one; `seeds`: many seeds on several threads.
@@ -33,6 +34,7 @@ mod oracle;
 mod owners;
 mod permits;
 mod plugins;
+pub mod pod_groups;
 mod preemption;
 mod rest;
 mod rows;

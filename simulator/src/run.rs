@@ -19,6 +19,7 @@ use super::faults::{CallFault, FaultCounts, FaultProfile, SimulatedCallKind};
 use super::item::Item;
 use super::judge::View;
 use super::owners::run_owners;
+use super::pod_groups::run_pod_groups;
 use super::scenario::{NODES_MAX, NodeNumber, Scenario, ScriptAction};
 use super::shape::{NodeShape, PodShape};
 use super::truth::Objects;
@@ -99,6 +100,9 @@ pub(super) struct Simulation<'s> {
 /// Runs a scenario to its end or to the first violation.
 #[must_use]
 pub fn run(scenario: &Scenario) -> SimulationOutcome {
+    if scenario.profile == FaultProfile::Groups {
+        return run_pod_groups(scenario, None).0;
+    }
     let mut outcome = Simulation::new(scenario).run().0;
     if scenario.profile == FaultProfile::Controllers && outcome.violation.is_none() {
         let owners = run_owners(scenario);
@@ -112,6 +116,9 @@ pub fn run(scenario: &Scenario) -> SimulationOutcome {
 /// Runs a scenario and tells all that happened, a line an event.
 #[must_use]
 pub fn run_traced(scenario: &Scenario) -> (SimulationOutcome, Vec<String>) {
+    if scenario.profile == FaultProfile::Groups {
+        return run_pod_groups(scenario, Some(Vec::new()));
+    }
     let mut simulation = Simulation::new(scenario);
     simulation.trace = Some(Vec::new());
     simulation.run()

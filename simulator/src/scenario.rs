@@ -10,6 +10,7 @@ use schedlab_core::mutants::Mutants;
 use schedlab_core::scheduler::{FeatureGates, NominatedNodeNameMiss, PlainBindings};
 
 use super::faults::{Fault, FaultProfile};
+use super::pod_groups::PodGroupAction;
 use super::shape::{NodeShape, PodShape};
 use schedlab_cluster::latency::{Latency, RateLimit};
 
@@ -71,6 +72,8 @@ pub enum ScriptAction {
     Unprotect(u8),
     /// The second namespace has its label, or no longer has it.
     LabelNamespace(bool),
+    /// Something happens to pod groups.
+    PodGroup(PodGroupAction),
     /// Something goes wrong.
     Fail(Fault),
     /// Everybody waits until nothing moves any more; then the whole state is checked.
@@ -156,6 +159,7 @@ impl fmt::Display for ScriptAction {
             ScriptAction::Unprotect(app) => write!(f, "the budget of app a{app} is deleted"),
             ScriptAction::LabelNamespace(true) => write!(f, "label the second namespace"),
             ScriptAction::LabelNamespace(false) => write!(f, "remove the label of the second namespace"),
+            ScriptAction::PodGroup(action) => write!(f, "{action}"),
             ScriptAction::Fail(fault) => write!(f, "{fault}"),
             ScriptAction::Settle => write!(f, "wait until nothing moves"),
         }

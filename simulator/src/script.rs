@@ -55,6 +55,8 @@ impl Simulation<'_> {
             ScriptAction::BindElsewhere(pod, node) => self.bind_elsewhere(pod, node),
             ScriptAction::Protect(app) => self.protect(app),
             ScriptAction::Unprotect(app) => self.unprotect(app),
+            // Pod groups have a run of their own.
+            ScriptAction::PodGroup(_) => {}
             ScriptAction::LabelNamespace(is_labelled) => {
                 if self.scenario.has_second_namespace() {
                     self.api.update(object(second_namespace(is_labelled))).expect("the namespace exists");

@@ -52,6 +52,38 @@ fn first_seeds_with_controllers_violate_no_invariant() {
     }
 }
 
+#[test]
+fn first_seeds_with_pod_groups_violate_no_invariant() {
+    let plan =
+        SeedPlan { seeds: 0..300, profile: Some(FaultProfile::Groups), threads: 2, ..SeedPlan::default() };
+    let failure = run_seeds(&plan, &|_| Go::On).failure;
+    assert!(failure.is_none(), "{failure:?}");
+}
+
+/// As `schedlab simulate --mutants`, but a few seeds are enough.
+#[cfg(feature = "mutants")]
+#[test]
+fn pod_group_mutants_are_found() {
+    use schedlab_core::mutants::{Mutant, Mutants};
+    let of_groups = [
+        Mutant::GangBoundInPart,
+        Mutant::GangForgetsItsBound,
+        Mutant::GangUnheard,
+        Mutant::GangKeepsRoom,
+        Mutant::GangKeepsNomination,
+    ];
+    for mutant in of_groups {
+        let plan = SeedPlan {
+            seeds: 0..3000,
+            profile: Some(FaultProfile::Groups),
+            threads: 2,
+            mutants: Mutants::of(mutant),
+            ..SeedPlan::default()
+        };
+        assert!(run_seeds(&plan, &|_| Go::On).failure.is_some(), "{mutant:?}");
+    }
+}
+
 /// As `schedlab simulate --mutants`, but a few seeds are enough.
 #[cfg(feature = "mutants")]
 #[test]
@@ -129,8 +161,10 @@ fn seeds_that_found_a_bug_violate_no_invariant() {
 fn hundred_seeds_cover_every_fault_and_every_invariant() {
     let plan = SeedPlan { seeds: 0..100, threads: 2, ..SeedPlan::default() };
     let mut summary = run_seeds(&plan, &|_| Go::On);
-    // Controllers run in a profile of their own.
+    // Controllers and pod groups run in profiles of their own.
     let plan = SeedPlan { seeds: 0..10, profile: Some(FaultProfile::Controllers), ..plan };
+    summary.checks.add(&run_seeds(&plan, &|_| Go::On).checks);
+    let plan = SeedPlan { profile: Some(FaultProfile::Groups), ..plan };
     summary.checks.add(&run_seeds(&plan, &|_| Go::On).checks);
     let unmet: Vec<&str> =
         summary.faults.iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect();

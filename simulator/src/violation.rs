@@ -52,10 +52,17 @@ pub enum Invariant {
     KubeletsHaveRoom,
     /// At rest every owner has the pods that it asks for.
     OwnersHaveTheirPods,
+    /// No gang is bound in part at rest, below its minCount, unless bound members or their bindings were
+    /// tampered with.
+    GangsAreWhole,
+    /// At rest no member of a group that has no place holds room by a nomination.
+    GangsKeepNoRoom,
+    /// With room for all, every gang of which enough members exist is bound.
+    GangsAreComplete,
 }
 
 /// All of them, in the order of their numbers.
-const ALL: [(Invariant, &str, &str); 23] = [
+const ALL: [(Invariant, &str, &str); 26] = [
     (Invariant::NothingFitsAndWaits, "I1", "no pod that fits stays pending"),
     (Invariant::OneOwner, "I2", "one owner per pod"),
     (Invariant::NothingLeaks, "I3", "nothing in flight, assumed or reserved at rest"),
@@ -79,6 +86,9 @@ const ALL: [(Invariant, &str, &str); 23] = [
     (Invariant::BudgetsOfEvictions, "evicted", "no budget broken by an eviction"),
     (Invariant::KubeletsHaveRoom, "room", "no node runs more than it has"),
     (Invariant::OwnersHaveTheirPods, "owners", "owners have their pods"),
+    (Invariant::GangsAreWhole, "gangs", "no gang bound below its minCount"),
+    (Invariant::GangsKeepNoRoom, "keeps", "no room kept for a gang that gave up"),
+    (Invariant::GangsAreComplete, "complete", "every gang bound where there is room for it"),
 ];
 
 impl Invariant {

@@ -14,7 +14,7 @@ use crate::study::{STUDY_FILE_NAME, Study, parse_studies};
 pub const DEFAULT_SUITE: &str = "quick";
 
 /// The names of the built-in suites.
-pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity"];
+pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity", "gangs"];
 
 /// Built-in suites that are run in variants; see [`crate::study`].
 pub const STUDIES: &[&str] = &["nominated", "stories"];
@@ -38,6 +38,9 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "spreading/performance-config.yaml",
         "preemption/performance-config.yaml",
         "execution-affinity/performance-config.yaml",
+        "gangs/performance-config.yaml",
+        "gangs/pod-group.yaml",
+        "gangs/pod-member.yaml",
         "templates/node-plain.yaml",
         "templates/node-reserved.yaml",
         "templates/node-draining.yaml",

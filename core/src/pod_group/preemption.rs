@@ -123,7 +123,9 @@ impl PodGroupCycle<'_> {
             assignments.iter().all(|it| it.row < self.world.nodes().node_count()),
             "a member is on a node"
         );
-        self.select_victims(victims, &assignments)
+        // A member that is nominated counts twice once it is placed: see `holds`.
+        let counts_twice = members.iter().any(|member| member.stub.is_some());
+        self.select_victims(victims, &assignments, counts_twice)
     }
 
     /// Upstream: types.go `resolvePreemptionPolicy`.
@@ -174,10 +176,11 @@ impl PodGroupCycle<'_> {
         &mut self,
         victims: Vec<DomainVictim>,
         assignments: &[Assignment],
+        counts_twice: bool,
     ) -> PodGroupPreemption {
         let (protected, others) =
             filter_victims_with_pdb_violation(self.world, victims, &mut Allowances::default());
-        let check = Reprieve::new(self, assignments);
+        let check = Reprieve::new(self, assignments, counts_twice);
         let mut leaving = Vec::new();
         let mut pdb_violations = 0;
         for (victim, violations) in protected {
@@ -227,11 +230,10 @@ enum Reprieve {
 }
 
 impl Reprieve {
-    fn new(cycle: &PodGroupCycle<'_>, assignments: &[Assignment]) -> Reprieve {
+    fn new(cycle: &PodGroupCycle<'_>, assignments: &[Assignment], counts_twice: bool) -> Reprieve {
         let is_local = |plugin: &PluginIndex| cycle.profile.filter(*plugin).reads() != Reads::Global;
-        // A member that is nominated counts twice once it is placed: see `holds`.
-        let is_plain = cycle.world.nominator().is_empty()
-            && assignments.iter().all(|assignment| assignment.filters.iter().all(is_local));
+        let is_plain =
+            !counts_twice && assignments.iter().all(|assignment| assignment.filters.iter().all(is_local));
         if !is_plain {
             return Reprieve::All;
         }

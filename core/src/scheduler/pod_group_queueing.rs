@@ -6,6 +6,7 @@
 use super::{PodCounts, Scheduler};
 use crate::ids::{PodGroupId, PodId, PodUid};
 use crate::input::pod_group::PodGroupPolicy;
+use crate::mutants::Mutant;
 use crate::queue::pod_group_queue::{QueuedMember, QueuedPodGroup};
 use crate::queue::{QueuePlace, QueuedPod, QueueingStrategy};
 
@@ -117,7 +118,7 @@ impl Scheduler {
     /// need be asked.
     pub(super) fn wake_gated_group(&mut self, group: PodGroupId) {
         let Some(leader) = self.pod_group_queue.get(group).and_then(|queued| queued.leader) else { return };
-        if self.queue.place(leader) != QueuePlace::Gated {
+        if self.queue.place(leader) != QueuePlace::Gated || self.settings.mutants.has(Mutant::GangUnheard) {
             return;
         }
         let state = self.world.pod_groups().get(group);

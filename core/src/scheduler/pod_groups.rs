@@ -10,6 +10,7 @@ use super::objects::{NamedObject, ObjectKind};
 use crate::framework::points::ActionType;
 use crate::ids::{PodGroupId, PodId};
 use crate::input::pod_group::PodGroupInput;
+use crate::mutants::Mutant;
 use crate::pods::PodState;
 use crate::storage::StorageNews;
 
@@ -27,7 +28,8 @@ impl Scheduler {
         let groups = self.world.pod_groups_mut();
         groups.name(pod, group);
         // A pod that another scheduler is to place is none of ours.
-        if state != PodState::Foreign {
+        let is_forgotten = state == PodState::Bound && self.settings.mutants.has(Mutant::GangForgetsItsBound);
+        if state != PodState::Foreign && !is_forgotten {
             groups.join(pod);
         }
     }

@@ -123,14 +123,14 @@ impl Scheduler {
     /// Binds the members of a group that has a place, sends the others back, and says what came of it.
     fn submit_pod_group(&mut self, attempted: &Attempted, info: &PodGroupInfo, tried: &[QueuedMember]) {
         let members = attempted.decision.members();
-        let is_placed = attempted.status.is_success();
+        let is_placed = attempted.status.is_success() || self.settings.mutants.has(Mutant::GangBoundInPart);
         debug_assert!(members.len() <= info.members.len(), "only members are tried");
         debug_assert!(
             members.iter().zip(&info.members).all(|(result, &pod)| result.pod == pod),
             "members are tried in their order"
         );
         debug_assert!(
-            !is_placed || members.iter().any(|it| it.row().is_some()),
+            !attempted.status.is_success() || members.iter().any(|it| it.row().is_some()),
             "a placed group has placed members"
         );
         let mut has_failed_members = false;
@@ -206,11 +206,17 @@ impl Scheduler {
                 let condition = self.conditions.id(ConditionReason::Unschedulable, &status.message().into());
                 failure(condition, nominated.unwrap_or(NominatingInfo::Keep))
             }
-            (None, Some(_)) => {
+            (None, Some(result)) => {
                 let said = PodGroupStatus::unschedulable(vec![status.message().into()]).message();
                 let condition = self.conditions.id(ConditionReason::Unschedulable, &said.into());
-                let keeps = self.settings.mutants.has(Mutant::GangKeepsNomination);
-                failure(condition, if keeps { NominatingInfo::Keep } else { NominatingInfo::Clear })
+                let nomination = match result.row() {
+                    _ if self.settings.mutants.has(Mutant::GangKeepsNomination) => NominatingInfo::Keep,
+                    Some(row) if self.settings.mutants.has(Mutant::GangKeepsRoom) => {
+                        NominatingInfo::Node(self.world.nodes().columns().id[row])
+                    }
+                    _ => NominatingInfo::Clear,
+                };
+                failure(condition, nomination)
             }
             // It was not tried.
             (None, None) => {

@@ -120,6 +120,12 @@ fn where_to_look(mutant: Defect) -> Option<FaultProfile> {
         Defect::Scheduler(Mutant::MissMovesNomination) => Some(FaultProfile::Victims),
         Defect::Scheduler(Mutant::NamespaceUnheard) => Some(FaultProfile::Namespaces),
         Defect::Scheduler(Mutant::UnwrittenNominationUnheard) => Some(FaultProfile::Backlog),
+        Defect::Scheduler(
+            Mutant::GangBoundInPart
+            | Mutant::GangForgetsItsBound
+            | Mutant::GangUnheard
+            | Mutant::GangKeepsRoom,
+        ) => Some(FaultProfile::Groups),
         Defect::Scheduler(_) => None,
         Defect::Controller(_) => Some(FaultProfile::Controllers),
     }
