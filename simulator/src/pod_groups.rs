@@ -553,6 +553,11 @@ impl<'s> Groups<'s> {
         self.truth.pods.values().filter(is_of).copied().collect()
     }
 
+    /// The group is there, and enough of its members.
+    fn is_complete(&self, group: &str) -> bool {
+        self.min_count(group).is_some_and(|min_count| min_count <= self.members(group).len())
+    }
+
     fn check_gangs(&mut self) {
         self.note(Invariant::GangsAreWhole);
         for group in (0..GROUPS).map(group_name) {
@@ -571,9 +576,11 @@ impl<'s> Groups<'s> {
         self.note(Invariant::GangsKeepNoRoom);
         let nominator = self.virtual_scheduler.scheduler.world().nominator();
         let nominated = nominator.nodes().flat_map(|(_, pods)| pods.iter().map(|it| it.pod));
-        let is_member =
-            |pod: &PodUid| self.truth.pods.get(pod).is_some_and(|row| self.group_of(row).is_some());
-        if let Some(pod) = nominated.filter(is_member).min() {
+        let is_tried = |pod: &PodUid| {
+            let group = self.truth.pods.get(pod).and_then(|row| self.group_of(row));
+            group.is_some_and(|group| self.is_complete(&group))
+        };
+        if let Some(pod) = nominated.filter(is_tried).min() {
             self.fail(Invariant::GangsKeepNoRoom, format!("member {} has no place, and holds room", pod.0));
         }
     }
@@ -614,9 +621,7 @@ impl<'s> Groups<'s> {
         let pods: Vec<StoredPodRow> = self.truth.pods.values().copied().collect();
         for row in pods.iter().filter(|row| row.node.is_none() && !row.flags.contains(PodFlags::TERMINATING))
         {
-            let has_reason = self.group_of(row).is_some_and(|group| {
-                self.min_count(&group).is_none_or(|min_count| self.members(&group).len() < min_count)
-            });
+            let has_reason = self.group_of(row).is_some_and(|group| !self.is_complete(&group));
             if !has_reason {
                 let message = format!("pod {} is not bound, although there is room for all", row.uid.0);
                 return self.fail(Invariant::GangsAreComplete, message);

@@ -63,7 +63,12 @@ impl Scheduler {
             let note = PodEventNote::Text(truncate_message(message));
             self.note_problem(row.uid, PodEventReason::FailedScheduling, note);
         }
-        let nomination = match self.after_failure(failure.nomination) {
+        // A group that gave up holds no room, whatever KEP-5278 says of single pods.
+        let wanted = match self.group_of(pod) {
+            None => self.after_failure(failure.nomination),
+            Some(_) => failure.nomination,
+        };
+        let nomination = match wanted {
             NominatingInfo::Clear if row.nominated().is_none() => NominatingInfo::Keep,
             NominatingInfo::Node(node) if row.nominated() == Some(node) => NominatingInfo::Keep,
             other => other,
