@@ -12,6 +12,7 @@
 mod bootstrap;
 mod changepoint;
 mod fence;
+mod median_interval;
 mod order;
 mod pairs;
 mod pseudo_median;
@@ -22,6 +23,7 @@ mod verdict;
 pub use bootstrap::{Estimate, Interval, median_estimate, ratio_of_medians, ratio_of_pairs};
 pub use changepoint::{SEGMENT_MIN, change_points};
 pub use fence::{Fence, FenceSource, HISTORY_MIN};
+pub use median_interval::{median_interval, values_needed};
 pub use order::{median, quantile, quartiles};
 pub use pairs::{ROUND, RoundOrder, abba_order, round_differences, round_ratios};
 pub use pseudo_median::{middle_of_pairs, pairs_needed};
