@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use schedlab_perf_dash::figure::{CellSamples, figure};
-use schedlab_perf_dash::stats::abba_order;
+use schedlab_perf_dash::stats::{abba_order, median};
 use schedlab_workloads::assemble::{Assembly, Run, workload_results};
 use schedlab_workloads::executor::{ConfigFile, Control, Ending, NoProfiler, Outcome, Progress};
 use schedlab_workloads::lab_plugins;
-use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite};
+use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite, runnable};
 use schedlab_workloads::results::{Figure, FigureMetric, Stage, WorkloadResult};
 use schedlab_workloads::source::DiskSource;
 use schedlab_workloads::study::{Cell, STUDY_FILE_NAME, Study, parse_studies};
@@ -30,6 +30,12 @@ pub struct Studies {
 }
 
 impl Studies {
+    /// These studies of a suite.
+    #[must_use]
+    pub fn of(suite: Suite, studies: Vec<Study>) -> Studies {
+        Studies { suite, studies }
+    }
+
     /// The studies of a built-in suite. `None` when it has none.
     pub fn of_suite(name: &str) -> Result<Option<Studies>, LabError> {
         let studies = suites::studies(name)?;
@@ -79,21 +85,44 @@ impl Studies {
     /// was measured, and so does an error, which is given back beside the figure.
     pub fn run(
         &self,
-        (study, points): &Wanted,
+        wanted: &Wanted,
         plans: Vec<Vec<RunPlan>>,
         control: SessionControl<'_>,
         seed: u64,
     ) -> Result<(Figure, Option<LabError>), LabError> {
-        let workloads = self.suite.resolve(&Selection::all())?;
+        let (points, failure) = self.measure(wanted, plans, control)?;
+        Ok((figure(&wanted.0, &points, seed), failure))
+    }
+
+    /// The same, and what each run measured instead of the figure.
+    pub fn measure(
+        &self,
+        (study, points): &Wanted,
+        plans: Vec<Vec<RunPlan>>,
+        control: SessionControl<'_>,
+    ) -> Result<(Vec<Vec<CellSamples>>, Option<LabError>), LabError> {
         let prepare_all = |(cells, plans): (&Vec<Cell>, Vec<RunPlan>)| {
-            cells.iter().zip(plans).map(|(cell, plan)| prepare(plan, cell, &workloads)).collect()
+            cells.iter().zip(plans).map(|(cell, plan)| self.prepare(plan, cell)).collect()
         };
         let mut runs: Vec<Vec<Runs>> =
             points.iter().zip(plans).map(prepare_all).collect::<Result<_, LabError>>()?;
         let failure = measure(study, &mut runs, control).err();
-        let points: Vec<Vec<CellSamples>> =
+        let points =
             runs.into_iter().map(|cells| cells.into_iter().map(|cell| cell.samples).collect()).collect();
-        Ok((figure(study, &points, seed), failure))
+        Ok((points, failure))
+    }
+
+    fn prepare(&self, plan: RunPlan, cell: &Cell) -> Result<Runs, LabError> {
+        let Some(workload) = self.suite.resolve_with(&cell.workload, &cell.params)? else {
+            return Err(LabError::NoWorkload { variant: cell_name(cell), workload: cell.workload.clone() });
+        };
+        if let Err(reason) = runnable(&workload) {
+            let (workload, why) = (cell.workload.clone(), reason.to_string());
+            return Err(LabError::Stuck { workload, variant: cell_name(cell), why });
+        }
+        let Cell { point, variant, .. } = cell.clone();
+        let samples = CellSamples { point, variant, samples: BTreeMap::new() };
+        Ok(Runs { plan, workload, samples })
     }
 }
 
@@ -120,15 +149,6 @@ pub type Wanted = (Study, Vec<Vec<Cell>>);
 #[must_use]
 pub fn cell_name(cell: &Cell) -> String {
     format!("{} at {}", cell.variant, cell.point.join(", "))
-}
-
-fn prepare(plan: RunPlan, cell: &Cell, workloads: &[ResolvedWorkload]) -> Result<Runs, LabError> {
-    let Some(workload) = workloads.iter().find(|workload| workload.full_name == cell.workload) else {
-        return Err(LabError::NoWorkload { variant: cell_name(cell), workload: cell.workload.clone() });
-    };
-    let Cell { point, variant, .. } = cell.clone();
-    let samples = CellSamples { point, variant, samples: BTreeMap::new() };
-    Ok(Runs { plan, workload: workload.clone(), samples })
 }
 
 /// Round after round over all points, each variant there and back.
@@ -209,6 +229,7 @@ impl Runs {
             FigureMetric::CycleMedian => result.latency_us.get(&Stage::SchedulingCycle)?.p50,
             FigureMetric::BindingCalls => per_pod(calls("POST pods/binding")),
             FigureMetric::PatchCalls => per_pod(calls("PATCH pods/status")),
+            FigureMetric::SchedulerCalls => per_pod(calls("POST pods/binding") + calls("PATCH pods/status")),
             FigureMetric::Patches => calls("PATCH pods/status"),
             FigureMetric::Events => calls("POST events") + calls("PUT events"),
             FigureMetric::Repeated => outcome.gates.repeated as f64,
@@ -224,9 +245,23 @@ impl Runs {
             FigureMetric::Evicted => {
                 counter("taint-eviction-controller", "evicted_by_affinity").unwrap_or(0.0)
             }
+            FigureMetric::EvictionMedian => eviction_median(outcome)?,
+            FigureMetric::BytesAtEnd => {
+                let (nodes, pods) = outcome.engine_bytes;
+                outcome.store_bytes as f64 + (nodes + pods) as f64
+            }
             FigureMetric::AllBound => part.end_ns.saturating_sub(part.start_ns) as f64 / 1000.0,
             FigureMetric::ApiCalls => per_pod(result.api_calls.values().sum::<u64>() as f64),
             FigureMetric::BytesPerPod => result.memory.bytes_per_pod?,
         })
     }
+}
+
+/// Of all evictions of a run, by labels and by taints; none without one.
+#[allow(clippy::cast_precision_loss, reason = "a time in microseconds is far below 2^53")]
+fn eviction_median(outcome: &Outcome) -> Option<f64> {
+    let report = outcome.controllers.iter().find(|it| it.controller == "taint-eviction-controller")?;
+    let samples = &report.latency("pod_deletion")?.samples_us;
+    let times: Vec<f64> = samples.iter().map(|time| *time as f64).collect();
+    (!times.is_empty()).then(|| median(&times))
 }

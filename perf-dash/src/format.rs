@@ -95,7 +95,7 @@ pub fn figure_value(metric: FigureMetric, value: f64) -> String {
         | FigureMetric::AsDecided
         | FigureMetric::Evicted => thousands(value.round() as u64),
         FigureMetric::SameNode => format!("{value:.0} %"),
-        FigureMetric::BytesPerPod => bytes(value),
+        FigureMetric::BytesPerPod | FigureMetric::BytesAtEnd => bytes(value),
         _ if 100.0 <= value => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }

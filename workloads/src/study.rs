@@ -16,11 +16,16 @@
 //!   - {name: never, testCase: PreBindWork, workload: 100Nodes, flags: --nominated-node-name never}
 //! ```
 //!
-//! A value of an axis and a variant may each name the test case, the workload in it, and flags; what
-//! comes later wins.
+//! A value of an axis and a variant may each name the test case, the workload in it, flags, and `params` that
+//! are set instead of the workload's own; what comes later wins.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 
 use crate::results::FigureMetric;
 use crate::schema::{SchemaError, SchemaProblem};
+use crate::suggest::closest_of;
 use crate::yaml::{self, Fields, Node, Value};
 
 /// The name a file of studies has.
@@ -67,6 +72,8 @@ pub struct Part {
     pub workload: Option<String>,
     /// Flags of `schedlab run`.
     pub flags: String,
+    /// Params of the workload that are set otherwise.
+    pub params: BTreeMap<String, Json>,
 }
 
 /// A variant at a point: what is run.
@@ -80,6 +87,8 @@ pub struct Cell {
     pub workload: String,
     /// Flags of `schedlab run`, all of them.
     pub flags: String,
+    /// Params of the workload that are set otherwise.
+    pub params: BTreeMap<String, Json>,
 }
 
 impl Study {
@@ -113,6 +122,7 @@ impl Study {
             variant: variant.name.clone(),
             workload: format!("{test_case}/{workload}"),
             flags: flags.join(" "),
+            params: parts().flat_map(|part| part.params.clone()).collect(),
         }
     }
 }
@@ -134,19 +144,20 @@ pub fn parse_studies(file: &str, text: &str) -> Result<Vec<Study>, SchemaError> 
     nodes.iter().map(|node| study(file, node)).collect()
 }
 
+/// What a study may say.
+const FIELDS: &[&str] = &["name", "title", "about", "rounds", "flags", "metrics", "axes", "variants"];
+
 fn study(file: &str, node: &Node) -> Result<Study, SchemaError> {
-    const FIELDS: &[&str] = &["name", "title", "about", "rounds", "flags", "metrics", "axes", "variants"];
-    let mut fields = Fields::read_exact(file, "a study", node, FIELDS)?;
+    study_of(Fields::read_exact(file, "a study", node, FIELDS)?)
+}
+
+/// Reads a study from fields that may hold more than a study's own.
+pub(crate) fn study_of(mut fields: Fields<'_>) -> Result<Study, SchemaError> {
+    let file = fields.file();
     let name = fields.required_string("name", "give the study a name")?;
     fields.rename(format!("study {name}"));
     let rounds = fields.integer("rounds")?.unwrap_or(5);
-    let metric = |written: &String| {
-        let found = FigureMetric::ALL.into_iter().find(|metric| metric.name() == written);
-        found.ok_or_else(|| {
-            let names = FigureMetric::ALL.map(FigureMetric::name);
-            fields.bad_value("metrics", written, format!("it must be one of {}", names.join(", ")))
-        })
-    };
+    let metric = |written: &String| metric_of(&fields, "metrics", written);
     let metrics = fields.strings("metrics")?.iter().map(metric).collect::<Result<Vec<_>, _>>()?;
     let variants =
         fields.list("variants")?.iter().map(|node| part(file, node)).collect::<Result<Vec<_>, _>>()?;
@@ -165,6 +176,25 @@ fn study(file: &str, node: &Node) -> Result<Study, SchemaError> {
     })
 }
 
+/// The metric of this name, or what names there are.
+pub(crate) fn metric_of(
+    fields: &Fields<'_>,
+    field: &'static str,
+    written: &str,
+) -> Result<FigureMetric, SchemaError> {
+    let names = FigureMetric::ALL.map(FigureMetric::name);
+    let found = FigureMetric::ALL.into_iter().find(|metric| metric.name() == written);
+    found.ok_or_else(|| fields.bad_value(field, written, one_of(written, &names)))
+}
+
+/// What may stand there instead, with the name that was probably meant.
+#[must_use]
+pub fn one_of(written: &str, names: &[&str]) -> String {
+    let nearest = closest_of(written, names.iter().copied(), 1).into_iter().next();
+    let nearest = nearest.map_or_else(String::new, |name| format!("did you mean {name:?}? "));
+    format!("{nearest}it must be one of {}", names.join(", "))
+}
+
 fn axis(file: &str, node: &Node) -> Result<Axis, SchemaError> {
     let fields = Fields::read_exact(file, "an axis", node, &["name", "values"])?;
     let values = fields.list("values")?.iter().map(|node| part(file, node)).collect::<Result<Vec<_>, _>>()?;
@@ -172,13 +202,14 @@ fn axis(file: &str, node: &Node) -> Result<Axis, SchemaError> {
 }
 
 fn part(file: &str, node: &Node) -> Result<Part, SchemaError> {
-    const FIELDS: &[&str] = &["name", "testCase", "workload", "flags"];
-    let fields = Fields::read_exact(file, "a variant or a value of an axis", node, FIELDS)?;
+    const PART: &[&str] = &["name", "testCase", "workload", "flags", "params"];
+    let fields = Fields::read_exact(file, "a variant or a value of an axis", node, PART)?;
     Ok(Part {
         name: fields.required_string("name", "say how it is shown")?,
         test_case: fields.string("testCase")?,
         workload: fields.string("workload")?,
         flags: fields.string("flags")?.unwrap_or_default(),
+        params: fields.json_map("params")?,
     })
 }
 

@@ -1,9 +1,11 @@
 //! A suite: the config files at or below one place, and the workloads in them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schedlab_cluster::controllers::EnabledController;
+use serde_json::Value as Json;
 
 use super::error::{OpLocation, WorkloadError};
 use super::op::{OpResolver, Totals};
@@ -86,6 +88,26 @@ impl Suite {
             }
         }
         selected
+    }
+
+    /// The workload of this name with params set otherwise than in its file; `None` when there is none. A
+    /// param that no op reads is an error, as one in the file is.
+    pub fn resolve_with(
+        &self,
+        full_name: &str,
+        params: &BTreeMap<String, Json>,
+    ) -> Result<Option<ResolvedWorkload>, WorkloadError> {
+        let mut templates = TemplateStore::new(Arc::clone(&self.source));
+        for config in &self.configs {
+            for case in &config.cases {
+                let is_it = |workload: &&Workload| format!("{}/{}", case.name, workload.name) == full_name;
+                let Some(found) = case.workloads.iter().find(is_it) else { continue };
+                let mut workload = found.clone();
+                workload.params.extend(params.clone());
+                return self.resolve_workload(config, case, &workload, &mut templates).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     fn resolve_workload(

@@ -68,6 +68,8 @@ pub enum FigureMetric {
     BindingCalls,
     /// `PATCH pods/status` per scheduled pod.
     PatchCalls,
+    /// Bindings and patches of a status, the calls of the scheduler, per scheduled pod.
+    SchedulerCalls,
     /// `PATCH pods/status` in all.
     Patches,
     /// Events written.
@@ -89,23 +91,28 @@ pub enum FigureMetric {
     AsDecided,
     /// Pods evicted because their node no longer suits them.
     Evicted,
+    /// Median time from the cause of an eviction, a node's labels or taints, to the deletion of the pod.
+    EvictionMedian,
     /// From the begin to the last binding.
     AllBound,
     /// All calls of everybody to the API, per scheduled pod.
     ApiCalls,
     /// Memory of the engine and the store, per pod.
     BytesPerPod,
+    /// Memory of the engine and the store when the workload has ended.
+    BytesAtEnd,
 }
 
 impl FigureMetric {
     /// Every metric.
-    pub const ALL: [FigureMetric; 19] = [
+    pub const ALL: [FigureMetric; 22] = [
         FigureMetric::Evaluated,
         FigureMetric::Iterations,
         FigureMetric::KepIterations,
         FigureMetric::CycleMedian,
         FigureMetric::BindingCalls,
         FigureMetric::PatchCalls,
+        FigureMetric::SchedulerCalls,
         FigureMetric::Patches,
         FigureMetric::Events,
         FigureMetric::Repeated,
@@ -116,9 +123,11 @@ impl FigureMetric {
         FigureMetric::SameNode,
         FigureMetric::AsDecided,
         FigureMetric::Evicted,
+        FigureMetric::EvictionMedian,
         FigureMetric::AllBound,
         FigureMetric::ApiCalls,
         FigureMetric::BytesPerPod,
+        FigureMetric::BytesAtEnd,
     ];
 
     /// As a variants file writes it.
@@ -131,6 +140,7 @@ impl FigureMetric {
             FigureMetric::CycleMedian => "cycleMedian",
             FigureMetric::BindingCalls => "bindingCalls",
             FigureMetric::PatchCalls => "patchCalls",
+            FigureMetric::SchedulerCalls => "schedulerCalls",
             FigureMetric::Patches => "patches",
             FigureMetric::Events => "events",
             FigureMetric::Repeated => "repeated",
@@ -141,9 +151,11 @@ impl FigureMetric {
             FigureMetric::SameNode => "sameNode",
             FigureMetric::AsDecided => "asDecided",
             FigureMetric::Evicted => "evicted",
+            FigureMetric::EvictionMedian => "evictionMedian",
             FigureMetric::AllBound => "allBound",
             FigureMetric::ApiCalls => "apiCalls",
             FigureMetric::BytesPerPod => "bytesPerPod",
+            FigureMetric::BytesAtEnd => "bytesAtEnd",
         }
     }
 
@@ -157,6 +169,7 @@ impl FigureMetric {
             FigureMetric::CycleMedian => "cycle p50",
             FigureMetric::BindingCalls => "POST/pod",
             FigureMetric::PatchCalls => "PATCH/pod",
+            FigureMetric::SchedulerCalls => "scheduler's calls/pod",
             FigureMetric::Patches => "PATCH",
             FigureMetric::Events => "events",
             FigureMetric::Repeated => "not repeated",
@@ -167,9 +180,11 @@ impl FigureMetric {
             FigureMetric::SameNode => "same node after restart",
             FigureMetric::AsDecided => "where Kueue decided",
             FigureMetric::Evicted => "evicted",
+            FigureMetric::EvictionMedian => "eviction p50",
             FigureMetric::AllBound => "all bound after",
             FigureMetric::ApiCalls => "calls/pod",
             FigureMetric::BytesPerPod => "memory/pod",
+            FigureMetric::BytesAtEnd => "memory at the end",
         }
     }
 
@@ -186,12 +201,15 @@ impl FigureMetric {
             | FigureMetric::NodesAdded
             | FigureMetric::SameNode
             | FigureMetric::AsDecided
-            | FigureMetric::Evicted => FigureComparison::None,
+            | FigureMetric::Evicted
+            | FigureMetric::EvictionMedian => FigureComparison::None,
             FigureMetric::Throughput
             | FigureMetric::EndToEnd
             | FigureMetric::AllBound
             | FigureMetric::ApiCalls
-            | FigureMetric::BytesPerPod => FigureComparison::Ratio,
+            | FigureMetric::SchedulerCalls
+            | FigureMetric::BytesPerPod
+            | FigureMetric::BytesAtEnd => FigureComparison::Ratio,
             FigureMetric::Evaluated
             | FigureMetric::CycleMedian
             | FigureMetric::PatchCalls
@@ -202,7 +220,13 @@ impl FigureMetric {
     /// It is a time, in microseconds.
     #[must_use]
     pub fn is_time(self) -> bool {
-        matches!(self, FigureMetric::CycleMedian | FigureMetric::EndToEnd | FigureMetric::AllBound)
+        matches!(
+            self,
+            FigureMetric::CycleMedian
+                | FigureMetric::EndToEnd
+                | FigureMetric::EvictionMedian
+                | FigureMetric::AllBound
+        )
     }
 }
 

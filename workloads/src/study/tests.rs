@@ -37,6 +37,10 @@ fn a_bad_study_is_refused_with_its_place() {
         ("- title: x", "a study has no `name`; give the study a name"),
         ("- {name: x, variants: [{name: a}]}", "list at least two"),
         ("- {name: x, metrics: [speed], variants: [{name: a}, {name: b}]}", "it must be one of evaluated,"),
+        (
+            "- {name: x, metrics: [throughputs], variants: [{name: a}, {name: b}]}",
+            "did you mean \"throughput\"?",
+        ),
         ("- {name: x, variants: [{nme: a}, {name: b}]}", "unknown field `nme`"),
     ];
     for (text, wanted) in cases {
@@ -56,4 +60,16 @@ fn the_built_in_studies_name_workloads_that_exist() {
             assert!(workloads.iter().any(|it| it.full_name == cell.workload), "{cell:?}");
         }
     }
+}
+
+#[test]
+fn params_of_a_variant_win_over_those_of_an_axis() {
+    let text = "- name: x
+  axes: [{name: pods, values: [{name: few, params: {pods: 5, nodes: 2}}]}]
+  variants: [{name: a, testCase: T, workload: W}, {name: b, testCase: T, workload: W, params: {pods: 7}}]
+";
+    let study = parse_studies("variants.yaml", text).expect("valid").remove(0);
+    let cells = study.points().remove(0);
+    assert_eq!((cells[0].params["pods"].as_i64(), cells[1].params["pods"].as_i64()), (Some(5), Some(7)));
+    assert_eq!(cells[1].params["nodes"].as_i64(), Some(2));
 }
