@@ -16,6 +16,7 @@ use crate::commands::apiserver::ApiserverArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::conform::ConformArgs;
+use crate::commands::experiment::ExperimentArgs;
 use crate::commands::gate::GateArgs;
 use crate::commands::merge::MergeArgs;
 use crate::commands::profile::ProfileArgs;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show why a pod goes where it goes: every node's verdict and scores, and the choice
     Explain(ExplainArgs),
+    /// Answer what proposals claim by experiments: supported, refuted, not enough data
+    Experiment(ExperimentArgs),
     /// Compare the engine with decisions recorded from the real kube-scheduler
     Replay(ReplayArgs),
     /// Compare two result files or directories: better, worse, unchanged or inconclusive

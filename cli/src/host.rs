@@ -21,6 +21,11 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM")
 }
 
+/// Processes that want a processor, over the last minute.
+pub(crate) fn load() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// The machine's name.
 #[cfg(feature = "live")]
 pub(crate) fn name() -> String {

@@ -135,6 +135,7 @@ fn run(cli: Cli) -> u8 {
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Merge(args)) => commands::merge::merge(&args),
         Some(Command::List(args)) => commands::list::list(&args),
+        Some(Command::Experiment(args)) => commands::experiment::experiment(&args),
         Some(Command::Explain(args)) => commands::explain::explain(&args),
         Some(Command::Replay(args)) => commands::replay::replay(&args),
         Some(Command::Compare(args)) => commands::compare::compare(&args),

@@ -110,6 +110,9 @@ pub enum LabError {
     /// A file of studies that is wrong.
     #[error(transparent)]
     Schema(#[from] SchemaError),
+    /// The file of an experiment.
+    #[error(transparent)]
+    Source(schedlab_workloads::source::SourceError),
     /// A workload of a study.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -6,7 +6,8 @@
 //!                                          └── what goes on meanwhile: [`Notice`], `Progress`
 //! ```
 //!
-//! - [`ab`]: variants of a workload in turns; [`study`]: variants at every point of a figure;
+//! - [`ab`]: variants of a workload in turns; [`study`]: variants at every point of a figure; [`experiment`]:
+//!   studies whose runs answer claims;
 //! - [`build`]: git revisions, built and kept; [`gate`]: their kernels and workloads, counted and timed;
 //!   [`bench`]: which build `cargo bench` compares with, and which it keeps;
 //! - [`profile`], [`alloc`]: where the time of a workload goes, and who allocates in it.
@@ -19,6 +20,7 @@ pub mod bench;
 pub mod build;
 mod child;
 mod error;
+pub mod experiment;
 pub mod gate;
 pub mod profile;
 pub mod run;

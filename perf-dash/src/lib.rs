@@ -9,6 +9,7 @@
 //!                      -> alerts          where a workload got slower for good
 //!           -> metrics                    Prometheus text
 //! runs of variants -> figure              what each costs beside the base, with intervals
+//! experiments -> claims                   what proposals claim and what was measured, as a page and Markdown
 //! stacks    -> profile                    shares of plugins and extension points
 //! ```
 //!
@@ -18,6 +19,7 @@
 pub mod alerts;
 pub mod change;
 mod chart;
+pub mod claims;
 pub mod compare;
 mod explain_html;
 pub mod figure;

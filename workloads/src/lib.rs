@@ -24,6 +24,7 @@ pub mod assemble;
 pub mod controllers;
 pub mod digest;
 pub mod executor;
+pub mod experiment;
 pub mod explain;
 pub mod files;
 pub mod gates;

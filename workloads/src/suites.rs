@@ -2,9 +2,10 @@
 //!
 //! The files are those of `workloads/suites/`, which can be run from disk as well.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::experiment::{EXPERIMENT_FILE_NAME, Experiment, parse_experiment};
 use crate::resolve::{Suite, WorkloadError};
 use crate::schema::SchemaError;
 use crate::source::{EmbeddedSource, Source};
@@ -18,6 +19,35 @@ pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "ex
 
 /// Built-in suites that are run in variants; see [`crate::study`].
 pub const STUDIES: &[&str] = &["nominated", "stories"];
+
+/// The experiments inside the binary, each a folder of `workloads/suites/experiments`, by proposal.
+pub const EXPERIMENTS: &[&str] = &[
+    "nnn-first-gain",
+    "execution-affinity",
+    "nnn-first-cost",
+    "nnn-patch-overhead",
+    "nnn-restart",
+    "nnn-autoscaler",
+    "nnn-leak",
+    "preenqueue-status",
+    "async-calls",
+    "equivalence-classes",
+    "predicate-order",
+    "affinity-precompute",
+];
+
+/// The folder of a built-in experiment.
+#[must_use]
+pub fn experiment_folder(name: &str) -> PathBuf {
+    Path::new("experiments").join(name)
+}
+
+/// A built-in experiment.
+pub fn experiment(name: &str) -> Result<Experiment, SchemaError> {
+    let path = experiment_folder(name).join(EXPERIMENT_FILE_NAME);
+    let text = EMBEDDED.read(&path).unwrap_or_default();
+    parse_experiment(&path.display().to_string(), &text)
+}
 
 /// The names of all built-in suites.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -93,6 +123,32 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "templates/pod-pre-bind-work.yaml",
         "templates/pod-waiting-for-claim.yaml",
         "templates/claim-unrelated.yaml",
+        "experiments/nnn-first-gain/experiment.yaml",
+        "experiments/nnn-first-gain/performance-config.yaml",
+        "experiments/execution-affinity/experiment.yaml",
+        "experiments/execution-affinity/node-roomy.yaml",
+        "experiments/execution-affinity/performance-config.yaml",
+        "experiments/execution-affinity/pod-cache.yaml",
+        "experiments/nnn-first-cost/experiment.yaml",
+        "experiments/nnn-patch-overhead/experiment.yaml",
+        "experiments/nnn-restart/experiment.yaml",
+        "experiments/nnn-autoscaler/experiment.yaml",
+        "experiments/nnn-leak/experiment.yaml",
+        "experiments/nnn-leak/performance-config.yaml",
+        "experiments/nnn-leak/pod-nominated-nowhere.yaml",
+        "experiments/preenqueue-status/experiment.yaml",
+        "experiments/async-calls/experiment.yaml",
+        "experiments/async-calls/performance-config.yaml",
+        "experiments/async-calls/pod-too-large.yaml",
+        "experiments/equivalence-classes/experiment.yaml",
+        "experiments/equivalence-classes/performance-config.yaml",
+        "experiments/equivalence-classes/pod-of-a-class.yaml",
+        "experiments/predicate-order/experiment.yaml",
+        "experiments/predicate-order/performance-config.yaml",
+        "experiments/predicate-order/scheduler-taints-first.yaml",
+        "experiments/predicate-order/scheduler-taints-last.yaml",
+        "experiments/affinity-precompute/experiment.yaml",
+        "experiments/affinity-precompute/performance-config.yaml",
     ],
 };
 

@@ -6,6 +6,7 @@ pub(crate) mod apiserver;
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod conform;
+pub(crate) mod experiment;
 pub(crate) mod explain;
 mod explain_text;
 pub(crate) mod gate;

@@ -196,7 +196,8 @@ fn every_output_says_the_same_headline() {
         let bench = bench_text(&run);
         let report = text_of(&render_html(&run));
         let _ = std::fs::remove_dir_all(&dir);
-        write_site(&dir, &[Record::from_run(&run, None, Vec::new())], Audience::Anybody).expect("written");
+        write_site(&dir, &[Record::from_run(&run, None, Vec::new())], &[], Audience::Anybody)
+            .expect("written");
         let site = pages(&dir);
         for workload in &run.workloads {
             let (name, headline) = (&workload.name, workload.throughput);

@@ -55,14 +55,18 @@ pub(super) fn run_study(
     (at, count): (usize, usize),
     interrupt: &AtomicBool,
 ) -> Result<(Figure, Option<Error>)> {
-    let (study, points) = wanted;
-    let plans_of = |cells: &Vec<Cell>| cells.iter().map(|cell| plan(args, cell)).collect::<Result<_>>();
-    let plans: Vec<Vec<RunPlan>> = points.iter().map(plans_of).collect::<Result<_>>()?;
-    let bar = Bar::new(&study.title, at, count);
+    let plans = plans(args, wanted)?;
+    let bar = Bar::new(&wanted.0.title, at, count);
     let figure = found.run(wanted, plans, SessionControl { progress: &bar, interrupt }, args.seed);
     bar.clear();
     let (figure, failure) = figure?;
     Ok((figure, failure.map(Error::from)))
+}
+
+/// How every cell of a study runs.
+pub(super) fn plans(args: &RunArgs, (_, points): &Wanted) -> Result<Vec<Vec<RunPlan>>> {
+    let plans_of = |cells: &Vec<Cell>| cells.iter().map(|cell| plan(args, cell)).collect::<Result<_>>();
+    points.iter().map(plans_of).collect()
 }
 
 /// How a cell runs: its own flags, with the seed of all and, unless it has its own, their threads.

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod experiment;
 mod explain;
 mod extenders;
 mod files;

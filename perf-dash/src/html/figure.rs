@@ -33,46 +33,66 @@ pub(super) fn headline(run: &RunResult) -> Markup {
 
 fn section(figure: &Figure) -> Markup {
     let id = format!("{}-title", figure.name);
-    let scale = ratio_scale(figure);
     html! {
         section.figure id=(figure.name) aria-labelledby=(id) {
             h2 id=(id) { (figure.title) }
             p.note.about { (figure.about) }
             (charts(figure))
-            details.fold open[!is_charted(figure)] {
-                summary { "All " (figure.rows.len()) " rows as a table" }
-                div.wide tabindex="0" role="region" aria-label=(figure.title) {
-                    table.plain.figure {
-                        caption.sr { (figure.title) ", one row a variant" }
-                        (head(figure))
-                        @for rows in figure.rows.chunk_by(|one, other| one.point == other.point) {
-                            (point(figure, rows, scale))
-                        }
+            (table(figure, !is_charted(figure)))
+            (how_to_read(figure))
+        }
+    }
+}
+
+/// All rows, folded away, with how to read them.
+pub(crate) fn rows(figure: &Figure) -> Markup {
+    html! {
+        (table(figure, false))
+        (how_to_read(figure))
+    }
+}
+
+fn table(figure: &Figure, is_open: bool) -> Markup {
+    let scale = ratio_scale(figure);
+    html! {
+        details.fold open[is_open] {
+            summary { "All " (figure.rows.len()) " rows of “" (figure.title) "” as a table" }
+            div.wide tabindex="0" role="region" aria-label=(figure.title) {
+                table.plain.figure {
+                    caption.sr { (figure.title) ", one row a variant" }
+                    (head(figure))
+                    @for rows in figure.rows.chunk_by(|one, other| one.point == other.point) {
+                        (point(figure, rows, scale))
                     }
-                }
-            }
-            p.note {
-                "Medians of " (runs(figure)) " a variant, which ran in turns (" (figure.rounds)
-                " rounds, there and back). In brackets the interval that holds the value with 95 % confidence, by "
-                "the bootstrap over rounds; \u{201c}more\u{201d} and \u{201c}times\u{201d} are against \u{201c}" (figure.base)
-                "\u{201d} at the same point. "
-                @if figure.metrics.iter().any(|metric| charted(*metric)) {
-                    "The track shows the last column with its interval; the line in it is 1."
                 }
             }
         }
     }
 }
 
+fn how_to_read(figure: &Figure) -> Markup {
+    html! {
+        p.note {
+            "Medians of " (runs(figure)) " a variant, which ran in turns (" (figure.rounds)
+            " rounds, there and back). In brackets the interval that holds the value with 95 % confidence, by "
+            "the bootstrap over rounds; \u{201c}more\u{201d} and \u{201c}times\u{201d} are against \u{201c}" (figure.base)
+            "\u{201d} at the same point. "
+            @if figure.metrics.iter().any(|metric| charted(*metric)) {
+                "The track shows the last column with its interval; the line in it is 1."
+            }
+        }
+    }
+}
+
 /// The axis with most values: what the lines run along.
-fn long_axis(figure: &Figure) -> Option<usize> {
+pub(crate) fn long_axis(figure: &Figure) -> Option<usize> {
     let count = |axis: usize| distinct(figure.rows.iter().map(|row| row.point[axis].as_str())).len();
     // Of two as long, the last: it changes fastest.
     (0..figure.axes.len()).max_by_key(|&axis| count(axis)).filter(|&axis| count(axis) > 1)
 }
 
 /// In the order of first sight.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {
@@ -120,7 +140,7 @@ fn charts(figure: &Figure) -> Markup {
     }
 }
 
-fn chart_title(metric: FigureMetric) -> &'static str {
+pub(crate) fn chart_title(metric: FigureMetric) -> &'static str {
     match metric {
         FigureMetric::Throughput => "Throughput",
         FigureMetric::EndToEnd => "End to end, median",
@@ -132,9 +152,11 @@ fn chart_title(metric: FigureMetric) -> &'static str {
     }
 }
 
+/// Colours of lines, in turns.
+pub(crate) const COLOURS: [&str; 6] = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
+
 /// A line a variant with the interval at every point; logarithmic where values span decades.
-fn chart_spec(figure: &Figure, axis: usize, metric: FigureMetric, rows: &[&FigureRow]) -> Value {
-    const COLOURS: [&str; 6] = ["--s1", "--s2", "--s3", "--s4", "--s5", "--s6"];
+pub(crate) fn chart_spec(figure: &Figure, axis: usize, metric: FigureMetric, rows: &[&FigureRow]) -> Value {
     const DECADES: f64 = 10.0;
     let places = distinct(rows.iter().map(|row| row.point[axis].as_str()));
     let value_at = |variant: &str, place: &str| {

@@ -12,7 +12,7 @@
 //! tables are in the page; script draws the line charts and adds hover values, sorting, filtering and
 //! the theme button. The page loads nothing, and a content policy in its head forbids it to.
 
-mod figure;
+pub(crate) mod figure;
 mod first;
 mod page;
 mod summary;
@@ -23,7 +23,7 @@ use schedlab_workloads::results::{RunResult, Threshold, WorkloadResult};
 
 use crate::format;
 
-pub(crate) use page::{POLICY, STYLE};
+pub(crate) use page::{POLICY, SCRIPT, STYLE};
 pub(crate) use summary::broken_name;
 
 /// The whole report of a run: one self-contained HTML file.

@@ -10,7 +10,7 @@ use crate::chart::{self, stack};
 use crate::format;
 
 pub(crate) const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+pub(crate) const SCRIPT: &str = include_str!("script.js");
 
 /// Nothing may be loaded; only what is written in the page applies.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";

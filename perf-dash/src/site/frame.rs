@@ -43,6 +43,7 @@ pub(super) fn render(lab: &Lab<'_>, page: Page<'_>) -> Markup {
         ("scaling.html", "Scaling"),
         ("plugins.html", "Plugins"),
         ("instructions.html", "Instructions"),
+        ("claims.html", "Claims"),
     ];
     let is_live = lab.audience == Audience::Live;
     let newest = lab.records.last();

@@ -6,6 +6,7 @@
 //!     compare.html          any two runs, side by side
 //!     scaling.html          throughput and cycle time over nodes
 //!     instructions.html     exact counts of kernels over runs
+//!     claims.html           claims of proposals and what experiments measured of them
 //!     plugins.html, p/*     extension points and plugins over runs
 //!     flame/*.html          flamegraphs that were recorded, each in a frame without an origin
 //!     data/*.js             numbers, loaded as scripts: a page opened from disk may not fetch
@@ -28,9 +29,11 @@ mod workload;
 use std::path::Path;
 
 use schedlab_workloads::files::{self, Durability};
-use schedlab_workloads::results::{ResultError, is_file_name};
+use schedlab_workloads::results::{ExperimentResult, ResultError, is_file_name};
 
+use crate::claims;
 use crate::history::Record;
+use frame::Page;
 use model::Lab;
 
 /// What was written.
@@ -53,8 +56,13 @@ pub enum Audience {
     Live,
 }
 
-/// Writes the site of a history, records in time order.
-pub fn write_site(out: &Path, records: &[Record], audience: Audience) -> Result<SiteCounts, ResultError> {
+/// Writes the site of a history, records in time order, and of experiments.
+pub fn write_site(
+    out: &Path,
+    records: &[Record],
+    experiments: &[ExperimentResult],
+    audience: Audience,
+) -> Result<SiteCounts, ResultError> {
     let lab = Lab::new(records, audience);
     let mut site = Writer { out, pages: 0 };
     for (name, content) in frame::ASSETS {
@@ -66,6 +74,7 @@ pub fn write_site(out: &Path, records: &[Record], audience: Audience) -> Result<
     site.page("scaling.html", scaling::page(&lab))?;
     site.page("plugins.html", parts::index_page(&lab))?;
     site.page("instructions.html", instructions::page(&lab))?;
+    site.page("claims.html", claims_page(&lab, experiments))?;
     for line in &lab.lines {
         site.page(&format!("w/{}.html", line.slug), workload::page(&lab, line))?;
     }
@@ -73,6 +82,10 @@ pub fn write_site(out: &Path, records: &[Record], audience: Audience) -> Result<
         site.page(&format!("p/{file}.html"), parts::page(&lab, part, file))?;
     }
     Ok(SiteCounts { pages: site.pages, runs: records.len(), workloads: lab.lines.len() })
+}
+
+fn claims_page(lab: &Lab<'_>, experiments: &[ExperimentResult]) -> maud::Markup {
+    frame::render(lab, Page { title: "Claims", root: "", data: Vec::new(), body: claims::body(experiments) })
 }
 
 struct Writer<'a> {

@@ -44,7 +44,7 @@ struct Site(PathBuf);
 impl Site {
     fn of(name: &str, records: &[Record]) -> (Site, SiteCounts) {
         let path = std::env::temp_dir().join(format!("schedlab-site-{name}-{}", std::process::id()));
-        let counts = write_site(&path, records, Audience::Anybody).unwrap();
+        let counts = write_site(&path, records, &[], Audience::Anybody).unwrap();
         (Site(path), counts)
     }
 
@@ -73,7 +73,7 @@ fn disk_fault_at_any_step_leaves_whole_pages() {
         for (file, content) in &old {
             fs::write(file, content).unwrap();
         }
-        write_site(&site.0, &records, Audience::Anybody)
+        write_site(&site.0, &records, &[], Audience::Anybody)
     };
     let count = at_every_step(act, |case, _, result| {
         for (file, content) in &old {
@@ -270,7 +270,7 @@ fn counted_instructions_have_a_page_and_stand_beside_their_workload() {
 #[test]
 fn only_live_pages_open_an_event_stream() {
     let path = std::env::temp_dir().join(format!("schedlab-site-live-{}", std::process::id()));
-    write_site(&path, &records(2), Audience::Live).unwrap();
+    write_site(&path, &records(2), &[], Audience::Live).unwrap();
     let live = Site(path);
     let (site, _) = Site::of("not-live", &records(2));
     for page in ["index.html", "w/basic-10nodes.html"] {
@@ -338,7 +338,7 @@ fn hostile_names_stay_inside_the_site_and_apart() {
     records[1].profiles[0].shares[0].name = "fit".to_owned();
     let parent = std::env::temp_dir().join(format!("schedlab-site-hostile-{}", std::process::id()));
     let out = parent.join("deep/site");
-    let counts = write_site(&out, &records, Audience::Anybody).unwrap();
+    let counts = write_site(&out, &records, &[], Audience::Anybody).unwrap();
     let entries = |folder: &std::path::Path| {
         fs::read_dir(folder)
             .unwrap()

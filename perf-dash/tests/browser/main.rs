@@ -36,7 +36,7 @@ struct Site(PathBuf);
 impl Site {
     fn new() -> Site {
         let path = std::env::temp_dir().join(format!("schedlab-browser-{}", std::process::id()));
-        write_site(&path, &sample_history::records(RUNS, 12), Audience::Anybody).unwrap();
+        write_site(&path, &sample_history::records(RUNS, 12), &[], Audience::Anybody).unwrap();
         write_html(&path.join("report.html"), &sample_report::run()).unwrap();
         write_explanation(&path);
         Site(path)

@@ -12,6 +12,7 @@
 
 mod bench_text;
 mod change;
+mod claims;
 mod conditions;
 mod controllers;
 mod data_items;
@@ -30,6 +31,10 @@ mod write;
 
 pub use bench_text::bench_text;
 pub use change::{Change, Changes, Compared, ComparedFigure, EarlierRun};
+pub use claims::{
+    Analysis, ClaimPoint, ClaimResult, ClaimVerdict, EXPERIMENT_SCHEMA, ExperimentResult, Question,
+    axis_number,
+};
 pub use conditions::Conditions;
 pub use controllers::{ControllerLatency, ControllerResult};
 pub use data_items::{
@@ -52,8 +57,8 @@ pub use threshold::{MetricSelector, Threshold};
 pub use throughput::{Sample, Throughput, Windows, half_width_of_runs, pods_per_s};
 pub use under_test::{AgentCalls, UnderTestUsage};
 pub use write::{
-    ResultError, parse_result_json, read_result_json, write_atomic, write_bench_text, write_data_items,
-    write_result_json,
+    ResultError, parse_result_json, read_experiments, read_result_json, write_atomic, write_bench_text,
+    write_data_items, write_experiment, write_result_json,
 };
 
 #[cfg(test)]

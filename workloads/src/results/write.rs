@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::file_name::FileNames;
 use crate::files::{self, Durability, FileError};
 
-use super::{RunResult, SCHEMA, bench_text, data_items, data_items_file_name};
+use super::{
+    EXPERIMENT_SCHEMA, ExperimentResult, RunResult, SCHEMA, bench_text, data_items, data_items_file_name,
+};
 
 /// Why a result file could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,22 @@ pub enum ResultError {
         path: PathBuf,
         /// Where and why.
         source: serde_json::Error,
+    },
+    /// The content is not what an experiment found.
+    #[error("{}: not a {EXPERIMENT_SCHEMA} file: {source}", path.display())]
+    ParseExperiment {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// What an experiment found, of another schema.
+    #[error("{}: schema is {found:?}, this version reads {EXPERIMENT_SCHEMA:?}", path.display())]
+    SchemaOfExperiment {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: String,
     },
     /// The result is of another schema.
     #[error("{}: schema is {found:?}, this version reads {SCHEMA:?}", path.display())]
@@ -63,6 +81,37 @@ pub fn parse_result_json(path: &Path, text: &[u8]) -> Result<RunResult, ResultEr
         return Err(ResultError::Schema { path: path.to_owned(), found: head.schema });
     }
     serde_json::from_slice(text).map_err(parse)
+}
+
+/// Writes what an experiment found into a folder, under the experiment's name.
+pub fn write_experiment(dir: &Path, experiment: &ExperimentResult) -> Result<PathBuf, ResultError> {
+    let path = dir.join(format!("{}.json", experiment.name));
+    write_atomic(&path, &to_json(experiment))?;
+    Ok(path)
+}
+
+/// Reads every experiment of a folder, sorted by proposal and name.
+pub fn read_experiments(dir: &Path) -> Result<Vec<ExperimentResult>, ResultError> {
+    let refused = |source| ResultError::Read { path: dir.to_owned(), source };
+    let mut experiments = Vec::new();
+    for entry in fs::read_dir(dir).map_err(refused)? {
+        let path = entry.map_err(refused)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            experiments.push(read_experiment(&path)?);
+        }
+    }
+    experiments.sort_by(|one, other| (&one.proposal, &one.name).cmp(&(&other.proposal, &other.name)));
+    Ok(experiments)
+}
+
+fn read_experiment(path: &Path) -> Result<ExperimentResult, ResultError> {
+    let text = fs::read(path).map_err(|source| ResultError::Read { path: path.to_owned(), source })?;
+    let parse = |source| ResultError::ParseExperiment { path: path.to_owned(), source };
+    let head: SchemaOnly = serde_json::from_slice(&text).map_err(parse)?;
+    if head.schema != EXPERIMENT_SCHEMA {
+        return Err(ResultError::SchemaOfExperiment { path: path.to_owned(), found: head.schema });
+    }
+    serde_json::from_slice(&text).map_err(parse)
 }
 
 /// Writes upstream's perf-dash JSON, one file a suite, and returns the files.

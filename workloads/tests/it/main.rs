@@ -1,6 +1,7 @@
 //! The crate from the outside.
 
 mod controllers;
+mod experiments;
 mod metrics;
 mod ops;
 mod own_ops;

@@ -153,7 +153,7 @@ fn make_site(args: &SiteArgs) -> Result<()> {
             history.records
         }
     };
-    let counts = site::write_site(&args.out, &records, Audience::Live)?;
+    let counts = site::write_site(&args.out, &records, &[], Audience::Live)?;
     say(&format!("{} page(s) of {} run(s)", counts.pages, counts.runs));
     Ok(())
 }
