@@ -1,5 +1,6 @@
-//! Controllers that own pods, and what holds them back: replica sets, a daemon set, a job, a quota, a
-//! disruption budget and the kubelets, beside two careless schedulers that race for the same room.
+//! Controllers that own pods, those that move them, and what holds them back: replica sets, a daemon set, a job,
+//! a descheduler, a rescheduler, a quota, a disruption budget and the kubelets, beside two careless schedulers that
+//! race for the same room.
 //!
 //! ```text
 //!  seed ──▶ script: create, resize, delete, evict, restart ──▶ store ──late events──▶ controllers
@@ -10,16 +11,19 @@
 //! It runs behind each scenario of the profile `controllers`, from the same seed. What must hold is said in
 //! plain counts over the store, which share no code with the controllers.
 
-use std::collections::{BTreeMap, VecDeque};
+mod checks;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use schedlab_cluster::EmbeddedCluster;
 use schedlab_cluster::api::{
-    Api, ApiError, Binding, ConditionStatus, Object, ObjectKey, PodFilter, PodFlags, PodPhase, StatusReason,
-    StoredPodRow, Watch, WatchEvent, WatchedObject,
+    Api, ApiError, Binding, ConditionEdit, ConditionPatch, ConditionStatus, NominatedNodeNamePatch, Object,
+    ObjectKey, PodFilter, PodFlags, PodPhase, PodStatusPatch, StatusReason, StoredPodRow, Watch, WatchEvent,
+    WatchedObject,
 };
 use schedlab_cluster::controllers::{
-    ControllerAnswer, ControllerDescriptor, ControllerSettings, Remaining, daemon, disruption, job, kubelet,
-    replicaset,
+    ControllerAnswer, ControllerDescriptor, ControllerRequest, ControllerSettings, daemon, descheduler,
+    disruption, job, kubelet, replicaset, rescheduler,
 };
 use schedlab_cluster::runtime::virtual_time::{Agenda, ShardCall, VirtualClock, VirtualController};
 use schedlab_core::cycle::select::Draws;
@@ -40,13 +44,19 @@ const NODE_CPU: i64 = 3;
 /// Pods of the budget that must stay.
 const MUST_STAY: i64 = 2;
 
-const PARTIES: [&ControllerDescriptor; 5] = [
+const PARTIES: [&ControllerDescriptor; 7] = [
     &replicaset::DESCRIPTOR,
     &daemon::DESCRIPTOR,
     &job::DESCRIPTOR,
     &disruption::DESCRIPTOR,
     &kubelet::DESCRIPTOR,
+    &descheduler::DESCRIPTOR,
+    &rescheduler::DESCRIPTOR,
 ];
+/// From here on they are those that move pods: they end with the script, or nothing would come to rest.
+const FIRST_MOVER: usize = 5;
+/// Pods that nobody owns.
+const LONE_PODS: usize = 3;
 
 /// What is to happen.
 enum Step {
@@ -87,6 +97,8 @@ struct Owners<'s> {
     steps: u64,
     /// Unfinished pods at the last look, and what the quota allows.
     pods_before: i64,
+    /// Pods that nobody owns: nobody may take them away.
+    lone: BTreeSet<PodUid>,
     checks: CheckCounts,
     violation: Option<Violation>,
 }
@@ -107,9 +119,27 @@ pub(super) fn run_owners(scenario: &Scenario) -> OwnersOutcome {
 
 fn make(at: usize, scenario: &Scenario) -> VirtualController {
     let mutants = scenario.setup.controller_mutants;
-    let settings = ControllerSettings { seed: scenario.seed, mutants, ..ControllerSettings::default() };
+    let config = config_of(PARTIES[at].name);
+    let settings =
+        ControllerSettings { config, seed: scenario.seed, mutants, ..ControllerSettings::default() };
     VirtualController::new(PARTIES[at], &settings, 1 + (scenario.seed % 2) as usize)
-        .expect("they need no configuration")
+        .expect("their configurations will do")
+}
+
+/// Those that move pods do so as often as they can.
+fn config_of(name: &str) -> Option<Value> {
+    let plugins = ["RemoveDuplicates", "LowNodeUtilization"];
+    let policy = json!({ "apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [{
+        "name": "moves", "pluginConfig": [{ "name": plugins[1], "args": {
+            "thresholds": { "cpu": 40 }, "targetThresholds": { "cpu": 60 } } }],
+        "plugins": { "balance": { "enabled": plugins } } }] });
+    match name {
+        "descheduler" => Some(json!({ "intervalSeconds": 0.05, "policy": policy })),
+        "rescheduler" => {
+            Some(json!({ "intervalSeconds": 0.03, "pendingSeconds": 0.1, "redistributes": true }))
+        }
+        _ => None,
+    }
 }
 
 fn owner(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
@@ -130,6 +160,7 @@ impl<'s> Owners<'s> {
         let clock = VirtualClock::default();
         clock.set(1_000_000 * MS);
         let api = EmbeddedCluster::new(clock.reader());
+        api.give_mutants(scenario.setup.controller_mutants);
         let watch = api.watch(api.resource_version()).expect("a new store has kept everything");
         let party = |at: usize| Party {
             controller: make(at, scenario),
@@ -151,6 +182,7 @@ impl<'s> Owners<'s> {
             script_left: SCRIPT_STEPS,
             steps: 0,
             pods_before: 0,
+            lone: BTreeSet::new(),
             checks: CheckCounts::default(),
             violation: None,
         }
@@ -171,6 +203,7 @@ impl<'s> Owners<'s> {
         self.write(json!({ "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": { "name": "kept", "namespace": "default" },
             "spec": { "minAvailable": MUST_STAY, "selector": { "matchLabels": { "app": "kept" } } } }));
+        (0..LONE_PODS).for_each(|number| self.create_lone(number));
         self.publish();
         self.later(5, Step::Script);
         (0..2).for_each(|scheduler| self.later(5, Step::Schedule { scheduler }));
@@ -186,6 +219,7 @@ impl<'s> Owners<'s> {
             self.publish();
             self.check_quota();
             self.check_room();
+            self.check_lone();
         }
         if self.violation.is_none() {
             self.check_at_rest();
@@ -229,6 +263,13 @@ impl<'s> Owners<'s> {
         let amounts = json!({ "cpu": NODE_CPU.to_string(), "pods": "10" });
         self.write(json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
             "status": { "capacity": amounts, "allocatable": amounts } }));
+    }
+
+    fn create_lone(&mut self, number: usize) {
+        self.write(json!({ "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "name": format!("lone-{number}"), "namespace": "default", "labels": { "app": "lone" } },
+            "spec": { "containers": [
+                { "name": "c", "resources": { "requests": { "cpu": POD_CPU.to_string() } } }] } }));
     }
 
     fn script(&mut self) {
@@ -284,9 +325,8 @@ impl<'s> Owners<'s> {
         let pods = self.api.pods_now(PodFilter::default());
         let Some(row) = pods.iter().find(of_job) else { return };
         let phase = Some(if self.draws.below(5) == 0 { PodPhase::Failed } else { PodPhase::Succeeded });
-        let nomination = schedlab_cluster::api::NominatedNodeNamePatch::Keep;
-        let patch =
-            schedlab_cluster::api::PodStatusPatch { pod: row.uid, condition: None, nomination, phase };
+        let nomination = NominatedNodeNamePatch::Keep;
+        let patch = PodStatusPatch { pod: row.uid, condition: None, nomination, phase };
         let _ = self.api.patch_pod_status(patch);
     }
 
@@ -301,30 +341,38 @@ impl<'s> Owners<'s> {
         row.phase == PodPhase::Running && is_ready && !row.flags.contains(PodFlags::TERMINATING)
     }
 
+    /// The pods that run under the budget.
+    fn healthy(&self) -> Vec<PodUid> {
+        let pods = self.api.pods_now(PodFilter::default());
+        let healthy =
+            |row: &&StoredPodRow| self.label(row, "app").as_deref() == Some("kept") && self.is_ready(row);
+        pods.iter().filter(healthy).map(|row| row.uid).collect()
+    }
+
     /// Somebody evicts a pod that runs under the budget.
     fn evict(&mut self) {
-        let pods = self.api.pods_now(PodFilter::default());
-        let healthy: Vec<PodUid> = pods
-            .iter()
-            .filter(|row| self.label(row, "app").as_deref() == Some("kept") && self.is_ready(row))
-            .map(|row| row.uid)
-            .collect();
-        if healthy.is_empty() {
-            return;
+        let healthy = self.healthy();
+        if !healthy.is_empty() {
+            let pod = healthy[self.draws.below(healthy.len())];
+            // A refusal is what budgets are for.
+            let _ = self.perform_call(&ControllerRequest::EvictPod(pod));
         }
-        let pod = healthy[self.draws.below(healthy.len())];
+    }
+
+    /// Performs a call. An eviction is held to the budget.
+    fn perform_call(&mut self, request: &ControllerRequest) -> Result<ControllerAnswer, ApiError> {
+        let ControllerRequest::EvictPod(pod) = request else { return request.perform(&self.api) };
+        let healthy = self.healthy();
+        let answer = request.perform(&self.api);
         self.checks.note(Invariant::BudgetsOfEvictions);
         let left = i64::try_from(healthy.len()).expect("few") - 1;
-        match self.api.evict_pod(pod) {
-            Ok(()) if left < MUST_STAY => self.fail(
-                Invariant::BudgetsOfEvictions,
-                format!(
-                    "pod {} is evicted, {left} healthy pods are left of {MUST_STAY} that must stay",
-                    pod.0
-                ),
-            ),
-            _ => {}
+        if answer.is_ok() && healthy.contains(pod) && left < MUST_STAY {
+            let pod = pod.0;
+            let message =
+                format!("pod {pod} is evicted, {left} healthy pods are left of {MUST_STAY} that must stay");
+            self.fail(Invariant::BudgetsOfEvictions, message);
         }
+        answer
     }
 
     /// Two schedulers that do not look at each other: while the script runs each binds any pod to any node,
@@ -340,6 +388,10 @@ impl<'s> Owners<'s> {
             let other = self.draws.below(5);
             let tried = if is_careless { &pending[at..=at] } else { &pending[..] };
             for row in tried {
+                if is_careless && self.draws.below(4) == 0 {
+                    self.say_unschedulable(row.uid);
+                    break;
+                }
                 let named = target_of(&self.api.pod_spec(row.spec).object);
                 let nodes = match named {
                     Some(node) => vec![node],
@@ -357,6 +409,15 @@ impl<'s> Owners<'s> {
         if 0 < self.script_left || has_bound || 1 < self.agenda.len() {
             self.later(20, Step::Schedule { scheduler });
         }
+    }
+
+    /// As a scheduler that has found no node.
+    fn say_unschedulable(&self, pod: PodUid) {
+        let (status, reason) = (ConditionStatus::False, "Unschedulable");
+        let condition = ConditionPatch { type_: "PodScheduled", status, reason, message: "" };
+        let condition = Some(ConditionEdit::Set(condition));
+        let nomination = NominatedNodeNamePatch::Keep;
+        let _ = self.api.patch_pod_status(PodStatusPatch { pod, condition, nomination, phase: None });
     }
 
     fn has_room(&self, node: &str) -> bool {
@@ -391,6 +452,7 @@ impl<'s> Owners<'s> {
         let WatchedObject::Pod(row) = &event.object else { return };
         if self.draws.below(4) == 0 {
             let _ = self.api.delete_pod(row.uid);
+            self.lone.remove(&row.uid);
         }
     }
 
@@ -403,6 +465,9 @@ impl<'s> Owners<'s> {
     }
 
     fn after(&mut self, party: usize) {
+        if FIRST_MOVER <= party && self.script_left == 0 {
+            return;
+        }
         let now_ns = self.now_ns();
         let mut calls = Vec::new();
         let of = &mut self.parties[party];
@@ -433,10 +498,10 @@ impl<'s> Owners<'s> {
         let answer = match fault {
             0 => error(StatusReason::InternalError),
             1 => {
-                let _ = request.perform(&self.api);
+                let _ = self.perform_call(&request);
                 error(StatusReason::Timeout)
             }
-            _ => request.perform(&self.api),
+            _ => self.perform_call(&request),
         };
         self.parties[party].flights.get_mut(&flight).expect("looked up just now").answer = Some(answer);
         self.later(10, Step::Answer { party, epoch, flight });
@@ -477,87 +542,6 @@ impl<'s> Owners<'s> {
     fn unfinished(&self) -> i64 {
         let pods = self.api.pods_now(PodFilter::default());
         i64::try_from(pods.iter().filter(|row| !row.phase.is_finished()).count()).expect("few")
-    }
-
-    /// Pods never become more than the quota allows.
-    fn check_quota(&mut self) {
-        let pods = self.unfinished();
-        let before = std::mem::replace(&mut self.pods_before, pods);
-        let key = ObjectKey::namespaced("v1", "ResourceQuota", "default", "q");
-        let Ok(Object::Other(quota)) = self.api.get(&key) else { return };
-        self.checks.note(Invariant::QuotaHolds);
-        let hard = quota.body["spec"]["hard"]["pods"].as_i64().unwrap_or(0);
-        if hard < pods && before < pods {
-            self.fail(Invariant::QuotaHolds, format!("{pods} pods, and the quota allows {hard}"));
-        }
-        let used = quota.body["status"]["used"]["pods"].as_str().and_then(|text| text.parse::<i64>().ok());
-        if used != Some(pods) {
-            self.fail(Invariant::QuotaHolds, format!("{pods} pods, and the quota says {used:?} are used"));
-        }
-    }
-
-    /// No node runs more than it has.
-    fn check_room(&mut self) {
-        self.checks.note(Invariant::KubeletsHaveRoom);
-        let mut used: BTreeMap<String, i64> = BTreeMap::new();
-        for row in self.api.pods_now(PodFilter::default()) {
-            if let Some(node) = row.node.filter(|_| row.phase == PodPhase::Running) {
-                *used.entry(self.api.node_name(node).to_string()).or_default() += POD_CPU;
-            }
-        }
-        if let Some((node, cpu)) = used.into_iter().find(|(_, cpu)| NODE_CPU < *cpu) {
-            let message = format!("pods that run on {node} ask for {cpu} CPUs of {NODE_CPU}");
-            self.fail(Invariant::KubeletsHaveRoom, message);
-        }
-    }
-
-    /// When nothing moves any more, everybody has the pods that were asked for.
-    fn check_at_rest(&mut self) {
-        self.checks.note(Invariant::OwnersHaveTheirPods);
-        let busy = self.parties.iter().position(|of| of.controller.remaining() == Remaining::Work);
-        if let Some(party) = busy {
-            let name = PARTIES[party].name;
-            return self.fail(Invariant::OwnersHaveTheirPods, format!("{name} has work and does nothing"));
-        }
-        let wrong = self.wrong_set().or_else(|| self.wrong_daemon());
-        if let Some(message) = wrong {
-            self.fail(Invariant::OwnersHaveTheirPods, message);
-        }
-    }
-
-    fn wrong_set(&self) -> Option<String> {
-        ["web", "kept"].into_iter().find_map(|name| {
-            let key = ObjectKey::namespaced("apps/v1", "ReplicaSet", "default", name);
-            let wanted = match self.api.get(&key) {
-                Ok(Object::Other(set)) => set.body["spec"]["replicas"].as_i64().unwrap_or(0),
-                _ => 0,
-            };
-            let pods = self.api.pods_now(PodFilter::default());
-            let is_active = |row: &&StoredPodRow| {
-                self.label(row, "app").as_deref() == Some(name) && !row.phase.is_finished()
-            };
-            let is = i64::try_from(pods.iter().filter(is_active).count()).expect("few");
-            (is != wanted).then(|| format!("replica set {name} has {is} pods and asks for {wanted}"))
-        })
-    }
-
-    fn wrong_daemon(&self) -> Option<String> {
-        let key = ObjectKey::namespaced("apps/v1", "DaemonSet", "default", "log");
-        self.api.get(&key).ok()?;
-        (0..5).map(|number| format!("n{number}")).find_map(|node| {
-            let is_there = self.api.get(&ObjectKey::node(&node)).is_ok();
-            let pods = self.api.pods_now(PodFilter::default());
-            // A pod that waits for room is there for the node that it names.
-            let is_for_it = |row: &&StoredPodRow| {
-                let on = row.node.map(|id| self.api.node_name(id).to_string());
-                let on = on.or_else(|| target_of(&self.api.pod_spec(row.spec).object));
-                let is_of_set = self.label(row, "app").as_deref() == Some("log");
-                is_of_set && on.as_ref() == Some(&node) && !row.phase.is_finished()
-            };
-            let count = pods.iter().filter(is_for_it).count();
-            let is_right = count == usize::from(is_there);
-            (!is_right).then(|| format!("node {node} has {count} pods of the daemon set"))
-        })
     }
 }
 

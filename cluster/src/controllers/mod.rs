@@ -17,12 +17,15 @@
 
 mod amounts;
 pub mod cluster_autoscaler;
+mod cluster_view;
 mod config;
 mod controller;
 pub mod daemon;
 pub mod deployment;
+pub mod descheduler;
 mod descriptor;
 pub mod disruption;
+mod evictable;
 pub mod job;
 pub mod kubelet;
 pub mod kueue;
@@ -34,6 +37,7 @@ mod owner;
 mod pod_template;
 pub mod replicaset;
 mod report;
+pub mod rescheduler;
 pub mod statefulset;
 pub mod taint_eviction;
 #[cfg(test)]
@@ -65,6 +69,8 @@ pub const IN_TREE: &[ControllerDescriptor] = &[
     job::DESCRIPTOR,
     cluster_autoscaler::DESCRIPTOR,
     kueue::DESCRIPTOR,
+    descheduler::DESCRIPTOR,
+    rescheduler::DESCRIPTOR,
     kubelet::DESCRIPTOR,
 ];
 

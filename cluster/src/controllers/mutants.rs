@@ -26,12 +26,16 @@ pub enum ControllerMutant {
     DaemonPodIsForAnyNode,
     /// kubelet: pods run although their node has no room for them.
     KubeletAdmitsAll,
+    /// ResourceQuota admission: a quota allows one pod more than it should.
+    QuotaIsOneTooMany,
+    /// descheduler, rescheduler: a pod that nobody makes again is moved as well.
+    BarePodIsMoved,
 }
 
 #[cfg(feature = "mutants")]
 impl ControllerMutant {
     /// All of them.
-    pub const ALL: [ControllerMutant; 10] = [
+    pub const ALL: [ControllerMutant; 12] = [
         ControllerMutant::ConditionTaintStays,
         ControllerMutant::ConflictIsForgotten,
         ControllerMutant::FirstTermOnly,
@@ -42,6 +46,8 @@ impl ControllerMutant {
         ControllerMutant::OneReplicaTooMany,
         ControllerMutant::DaemonPodIsForAnyNode,
         ControllerMutant::KubeletAdmitsAll,
+        ControllerMutant::QuotaIsOneTooMany,
+        ControllerMutant::BarePodIsMoved,
     ];
 
     /// Where upstream, or the KEP, has the rule that it breaks.
@@ -58,6 +64,8 @@ impl ControllerMutant {
             ControllerMutant::OneReplicaTooMany => "manageReplicas",
             ControllerMutant::DaemonPodIsForAnyNode => "ReplaceDaemonSetPodNodeNameNodeAffinity",
             ControllerMutant::KubeletAdmitsAll => "generalFilter",
+            ControllerMutant::QuotaIsOneTooMany => "CheckRequest",
+            ControllerMutant::BarePodIsMoved => "DefaultEvictor.Filter",
         }
     }
 }
@@ -104,6 +112,6 @@ mod tests {
         let mut all = ControllerMutant::ALL.to_vec();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), ControllerMutant::KubeletAdmitsAll as usize + 1);
+        assert_eq!(all.len(), ControllerMutant::BarePodIsMoved as usize + 1);
     }
 }

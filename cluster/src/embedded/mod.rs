@@ -42,6 +42,7 @@ use schedlab_core::ids::PodUid;
 use state::State;
 
 use crate::api::GenericObject;
+use crate::controllers::ControllerMutants;
 
 /// Tells the time in nanoseconds since the epoch, real or virtual.
 pub type NowNs = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -142,6 +143,11 @@ impl EmbeddedCluster {
     /// `ClearingNominatedNodeNameAfterBinding` off.
     pub fn keep_nomination_of_bound_pods(&self) {
         self.shared.lock().clears_nomination_of_bound = false;
+    }
+
+    /// Gives admission a defect, for the simulator to find.
+    pub fn give_mutants(&self, mutants: ControllerMutants) {
+        self.shared.lock().mutants = mutants;
     }
 
     /// How many things must have come or gone before the store looks for names and bodies that nothing

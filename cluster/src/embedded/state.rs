@@ -16,6 +16,7 @@ use super::quotas::Quotas;
 use super::rows::PodRows;
 use super::specs::SpecTable;
 use crate::api::{EventKind, GenericObject, NamespaceId, NodeEntry, NodeNameId, WatchEvent, WatchedObject};
+use crate::controllers::ControllerMutants;
 use crate::interner::Interner;
 
 /// Group and plural of a resource.
@@ -69,6 +70,8 @@ pub(super) struct State {
     pub(super) keeps_execution_affinity: bool,
     /// The gate `ClearingNominatedNodeNameAfterBinding` is on: bound pods are nominated to no node.
     pub(super) clears_nomination_of_bound: bool,
+    /// The defect that admission is given; none, without the feature `mutants`.
+    pub(super) mutants: ControllerMutants,
     /// When to look for names and bodies that nothing has any more.
     pub(super) pressure: Pressure,
     /// How many there ever were at the last look.
@@ -99,6 +102,7 @@ impl State {
             nudges: 0,
             keeps_execution_affinity: false,
             clears_nomination_of_bound: true,
+            mutants: ControllerMutants::default(),
             pressure: Pressure::default(),
             looked_at: 0,
         }

@@ -46,6 +46,12 @@ impl Amount {
         Amount { quantity, ..self }
     }
 
+    /// In thousandths.
+    #[must_use]
+    pub fn milli(self) -> i64 {
+        self.quantity.milli_value()
+    }
+
     /// Whether there is nothing of it.
     #[must_use]
     pub fn is_zero(self) -> bool {
