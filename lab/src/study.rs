@@ -245,6 +245,17 @@ impl Runs {
             FigureMetric::Evicted => {
                 counter("taint-eviction-controller", "evicted_by_affinity").unwrap_or(0.0)
             }
+            FigureMetric::Moved => {
+                let by = |who, what| counter(who, what).unwrap_or(0.0);
+                by("descheduler", "pods_evicted") + by("rescheduler", "pods_moved")
+            }
+            FigureMetric::Conflicts => {
+                let by = |who, what| counter(who, what).unwrap_or(0.0);
+                by("schedulers", "calls_refused") + by("kubelet", "pods_refused")
+            }
+            FigureMetric::Counted => counter("countPods", "pods")?,
+            FigureMetric::MostOnANode => counter("countPods", "most_on_a_node")?,
+            FigureMetric::Pending => counter("countPods", "pending")?,
             FigureMetric::EvictionMedian => eviction_median(outcome)?,
             FigureMetric::BytesAtEnd => {
                 let (nodes, pods) = outcome.engine_bytes;

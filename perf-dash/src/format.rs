@@ -92,6 +92,11 @@ pub fn figure_value(metric: FigureMetric, value: f64) -> String {
         | FigureMetric::Repeated
         | FigureMetric::RemovedWrongly
         | FigureMetric::NodesAdded
+        | FigureMetric::Moved
+        | FigureMetric::Conflicts
+        | FigureMetric::Counted
+        | FigureMetric::MostOnANode
+        | FigureMetric::Pending
         | FigureMetric::AsDecided
         | FigureMetric::Evicted => thousands(value.round() as u64),
         FigureMetric::SameNode => format!("{value:.0} %"),

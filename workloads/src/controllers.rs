@@ -8,6 +8,8 @@ use crate::schema::{SchemaError, SchemaProblem};
 use crate::suggest::closest;
 use crate::yaml::{Fields, Node, Value};
 
+/// The field of a configuration that names a file with the controller's policy, relative to the config file.
+pub(crate) const POLICY_PATH: &str = "policyPath";
 /// Stands for all controllers.
 const ALL: &str = "all";
 
@@ -70,6 +72,13 @@ fn read_entry(fields: &Fields<'_>, node: &Node) -> Result<Vec<EnabledController>
     })?;
     for controller in &mut found {
         controller.config.clone_from(&config);
+        // What the file says is looked at when it is read.
+        if config
+            .as_ref()
+            .is_some_and(|config| config.get(POLICY_PATH).is_some_and(serde_json::Value::is_string))
+        {
+            continue;
+        }
         controller.check().map_err(|error| {
             let message = format!("`{name}`: {error}");
             fields.error(node.at, SchemaProblem::Controller { holder: holder(), message })

@@ -40,6 +40,7 @@ pub mod protocol;
 pub mod resolve;
 pub mod results;
 pub mod scheduler_config;
+pub mod schedulers;
 pub mod schema;
 pub mod source;
 pub mod study;

@@ -1,4 +1,4 @@
-//! A scheduler and controllers against an API in virtual time, on the thread of whoever runs it.
+//! Schedulers and controllers against an API in virtual time, on the thread of whoever runs them.
 //!
 //! ```text
 //!  step ─▶ events of the watch ─▶ answers that are due ─▶ one scheduling cycle ─▶ calls leave on the link
@@ -7,7 +7,8 @@
 //!
 //! Time passes only where the model says so: a scheduling cycle takes [`VirtualSettings::cycle_ns`], a call
 //! what [`Link`] draws for it. Everything else, the caller's own writes included, takes none. Same writes at
-//! the same times, same seed: same run.
+//! the same times, same seed: same run. Several schedulers have their cycles beside each other; the clock stands
+//! still meanwhile, and what a cycle decides leaves when it is over.
 
 use std::sync::Arc;
 
@@ -52,39 +53,49 @@ pub struct VirtualBound {
     pub attempts: u32,
 }
 
-/// A scheduler with its controllers in virtual time.
+/// A scheduler with its controllers in virtual time, and those beside it.
 pub struct VirtualRuntime {
     api: Arc<dyn Api>,
     clock: VirtualClock,
     watch: Box<dyn Watch>,
-    scheduler: VirtualScheduler,
+    /// The scheduler that ops change and restart comes first.
+    schedulers: Vec<RunningScheduler>,
     controllers: Vec<VirtualController>,
+    link: LinkSettings,
+    cycle_ns: u64,
+    events: Vec<WatchEvent>,
+    shard_calls: Vec<ShardCall>,
+    bound: Vec<VirtualBound>,
+    /// The last version whose event was dealt with.
+    handled_version: u64,
+}
+
+/// One scheduler, and what it has under way.
+struct RunningScheduler {
+    scheduler: VirtualScheduler,
     link: Link<Sent>,
     /// Moves with every restart of the scheduler.
     incarnation: u32,
     /// The scheduler has not started: nobody tells it anything.
     is_down: bool,
-    cycle_ns: u64,
-    events: Vec<WatchEvent>,
+    /// Its cycle lasts until then.
+    busy_until_ns: u64,
+    /// When calls last left: a limit of the link counts in the order of time.
+    sent_ns: u64,
     calls: Vec<ReadyCall>,
-    shard_calls: Vec<ShardCall>,
     pod_events: Vec<PodEvent>,
-    bound: Vec<VirtualBound>,
     attempts: u64,
     calls_done: u64,
     failed_calls: u64,
-    /// The last version whose event was dealt with.
-    handled_version: u64,
 }
 
 impl std::fmt::Debug for VirtualRuntime {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { attempts, failed_calls, .. } = self;
         formatter
             .debug_struct("VirtualRuntime")
             .field("now_ns", &self.clock.now_ns())
-            .field("attempts", attempts)
-            .field("failed_calls", failed_calls)
+            .field("attempts", &self.attempts())
+            .field("failed_calls", &self.failed_calls())
             .finish_non_exhaustive()
     }
 }
@@ -106,6 +117,109 @@ impl Probe for NoProbe {
     fn mark(&mut self, _: Mark) {}
 }
 
+impl RunningScheduler {
+    fn new(scheduler: Scheduler, link: LinkSettings) -> RunningScheduler {
+        RunningScheduler {
+            scheduler: VirtualScheduler::new(scheduler),
+            link: Link::new(link),
+            incarnation: 0,
+            is_down: false,
+            busy_until_ns: 0,
+            sent_ns: 0,
+            calls: Vec::new(),
+            pod_events: Vec::new(),
+            attempts: 0,
+            calls_done: 0,
+            failed_calls: 0,
+        }
+    }
+
+    /// Calls that came up leave.
+    fn send(&mut self, api: &dyn Api, now_ns: u64) {
+        // Events about pods are written by a thread of the wall-clock runtime; here nobody reads them.
+        self.scheduler.scheduler.take_pod_events(&mut self.pod_events);
+        self.pod_events.clear();
+        self.scheduler.take_calls(api, &mut self.calls);
+        self.sent_ns = self.sent_ns.max(now_ns);
+        let scheduler = &self.scheduler.scheduler;
+        for call in self.calls.drain(..) {
+            let (trips, attempts) = match &call.effect {
+                Effect::Volumes(writes) => (writes.bindings.len() + writes.provisions.len(), 0),
+                Effect::Bind(_) => {
+                    let pod = scheduler.world().pods().find(call.pod);
+                    (1, pod.map_or(1, |pod| scheduler.queue().attempts(pod)))
+                }
+                Effect::Claims(writes) => (super::claims::trips(writes) as usize, 0),
+                Effect::Patch { .. }
+                | Effect::PodGroup(_)
+                | Effect::AddDisruptionTarget { .. }
+                | Effect::Delete => (1, 0),
+            };
+            let sent = Sent { call, attempts, incarnation: self.incarnation };
+            self.link.send(sent, u32::try_from(trips).unwrap_or(u32::MAX), self.sent_ns);
+        }
+    }
+
+    /// Performs the calls that have arrived. Whether there were any.
+    fn answer_due(&mut self, api: &dyn Api, now_ns: u64, bound: &mut Vec<VirtualBound>) -> bool {
+        let mut any = false;
+        while let Some(Sent { call, attempts, incarnation }) = self.link.take_due(now_ns) {
+            let result = call.perform(api);
+            match &result {
+                Ok(_) if matches!(call.effect, Effect::Bind(_)) => {
+                    bound.push(VirtualBound { pod: call.pod, at_ns: now_ns, attempts });
+                }
+                Ok(_) => {}
+                Err(_) => self.failed_calls += 1,
+            }
+            if incarnation == self.incarnation {
+                self.scheduler.answer(&call, result, now_ns);
+            }
+            self.calls_done += 1;
+            any = true;
+        }
+        if any {
+            self.send(api, now_ns);
+        }
+        any
+    }
+
+    /// Lets the scheduler do what its time has come for. Whether there was anything.
+    fn wake(&mut self, api: &dyn Api, now_ns: u64) -> bool {
+        let is_due = self.scheduler.scheduler.next_wake_ns().is_some_and(|wake_ns| wake_ns <= now_ns);
+        if is_due {
+            self.scheduler.scheduler.advance(now_ns);
+            self.send(api, now_ns);
+        }
+        is_due
+    }
+
+    fn has_pod_to_try(&self) -> bool {
+        !self.scheduler.is_blocked() && self.scheduler.scheduler.has_work()
+    }
+
+    /// One cycle, which ends after so long; whether there was a pod to try.
+    fn schedule_one(&mut self, api: &dyn Api, now_ns: u64, cycle_ns: u64) -> bool {
+        if !self.has_pod_to_try() || now_ns < self.busy_until_ns {
+            return false;
+        }
+        self.scheduler.scheduler.advance(now_ns);
+        if self.scheduler.scheduler.schedule_one(&mut NoProbe) == ScheduleOneOutcome::Idle {
+            self.send(api, now_ns);
+            return false;
+        }
+        self.attempts += 1;
+        self.busy_until_ns = now_ns + cycle_ns;
+        true
+    }
+
+    /// When something will happen by itself.
+    fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        let cycle = Some(self.busy_until_ns).filter(|&ns| now_ns < ns && self.has_pod_to_try());
+        [self.link.next_due_ns(), self.scheduler.scheduler.next_wake_ns(), cycle].into_iter().flatten().min()
+    }
+}
+
 impl VirtualRuntime {
     /// Around a scheduler that knows nothing yet; it sees what happens from now on. The API reads `clock`.
     pub fn start(
@@ -124,22 +238,20 @@ impl VirtualRuntime {
             api,
             clock,
             watch,
-            scheduler: VirtualScheduler::new(scheduler),
+            schedulers: vec![RunningScheduler::new(scheduler, settings.link)],
             controllers,
-            link: Link::new(settings.link),
-            incarnation: 0,
-            is_down: false,
+            link: settings.link,
             cycle_ns: settings.cycle_ns,
             events: Vec::new(),
-            calls: Vec::new(),
             shard_calls: Vec::new(),
-            pod_events: Vec::new(),
             bound: Vec::new(),
-            attempts: 0,
-            calls_done: 0,
-            failed_calls: 0,
             handled_version: resource_version,
         })
+    }
+
+    /// Another scheduler beside the first, to be added before the first step.
+    pub fn add_scheduler(&mut self, scheduler: Scheduler) {
+        self.schedulers.push(RunningScheduler::new(scheduler, self.link));
     }
 
     /// The time.
@@ -151,30 +263,30 @@ impl VirtualRuntime {
     /// Scheduling attempts so far.
     #[must_use]
     pub fn attempts(&self) -> u64 {
-        self.attempts
+        self.schedulers.iter().map(|running| running.attempts).sum()
     }
 
     /// Calls of the scheduler that were answered so far.
     #[must_use]
     pub fn calls_done(&self) -> u64 {
-        self.calls_done
+        self.schedulers.iter().map(|running| running.calls_done).sum()
     }
 
     /// Calls of the scheduler that failed so far.
     #[must_use]
     pub fn failed_calls(&self) -> u64 {
-        self.failed_calls
+        self.schedulers.iter().map(|running| running.failed_calls).sum()
     }
 
-    /// The scheduler.
+    /// The first scheduler.
     #[must_use]
     pub fn scheduler(&self) -> &Scheduler {
-        &self.scheduler.scheduler
+        &self.schedulers[0].scheduler.scheduler
     }
 
-    /// The scheduler, to be changed between two steps.
+    /// The first scheduler, to be changed between two steps.
     pub fn scheduler_mut(&mut self) -> &mut Scheduler {
-        &mut self.scheduler.scheduler
+        &mut self.schedulers[0].scheduler.scheduler
     }
 
     /// The controllers, in the order in which they were started.
@@ -183,10 +295,16 @@ impl VirtualRuntime {
         &self.controllers
     }
 
-    /// Where the scheduler stands.
+    /// How many schedulers there are.
+    #[must_use]
+    pub fn scheduler_count(&self) -> usize {
+        self.schedulers.len()
+    }
+
+    /// Where the first scheduler stands.
     #[must_use]
     pub fn status(&self) -> RuntimeStatus {
-        RuntimeStatus::of(&self.scheduler.scheduler)
+        RuntimeStatus::of(self.scheduler())
     }
 
     /// Takes the pods that were bound since the last time, in that order.
@@ -204,34 +322,38 @@ impl VirtualRuntime {
     /// changes the cluster. Timers of controllers count as something.
     #[must_use]
     pub fn is_settled(&self, resource_version: u64) -> bool {
+        let is_settled = |running: &RunningScheduler| {
+            running.scheduler.scheduler.is_settled() && running.link.next_due_ns().is_none()
+        };
         resource_version <= self.handled_version
-            && self.scheduler.scheduler.is_settled()
-            && self.link.next_due_ns().is_none()
+            && self.schedulers.iter().all(is_settled)
             && self.controllers.iter().all(|controller| controller.next_wake_ns().is_none())
     }
 
-    /// Ends the scheduler as a process that is killed ends; see [`super::Changer::crash_while`].
+    /// Ends the first scheduler as a process that is killed ends; see [`super::Changer::crash_while`].
     pub fn crash(&mut self, next: Scheduler) -> Crashed {
-        let crashed = Crashed::of(&self.scheduler.scheduler, self.api.as_ref());
-        self.scheduler = VirtualScheduler::new(next);
-        self.incarnation += 1;
-        self.is_down = true;
+        let crashed = Crashed::of(self.scheduler(), self.api.as_ref());
+        let running = &mut self.schedulers[0];
+        running.scheduler = VirtualScheduler::new(next);
+        running.incarnation += 1;
+        running.is_down = true;
         crashed
     }
 
     /// Starts the scheduler that took the place of one that ended: it lists everything and watches.
     pub fn start_again(&mut self) -> Result<(), ApiError> {
         let now_ns = self.now_ns();
-        // Controllers hear of what has happened by the watch that ends now.
+        // The others hear of what has happened by the watch that ends now.
         self.deliver(now_ns)?;
         let begun = restart::begin(self.api.as_ref())?;
-        self.scheduler.scheduler.advance(now_ns);
+        let running = &mut self.schedulers[0];
+        running.scheduler.scheduler.advance(now_ns);
         for event in &begun.events {
-            self.scheduler.deliver(event, self.api.as_ref(), now_ns);
+            running.scheduler.deliver(event, self.api.as_ref(), now_ns);
         }
         self.watch = begun.watch;
-        self.is_down = false;
-        self.send(now_ns);
+        running.is_down = false;
+        running.send(self.api.as_ref(), now_ns);
         Ok(())
     }
 
@@ -258,18 +380,17 @@ impl VirtualRuntime {
     fn settle_now(&mut self) -> Result<bool, ApiError> {
         let now_ns = self.now_ns();
         let mut worked = self.deliver(now_ns)?;
-        worked |= self.answer_due(now_ns);
-        if self.scheduler.scheduler.next_wake_ns().is_some_and(|wake_ns| wake_ns <= now_ns) {
-            self.scheduler.scheduler.advance(now_ns);
-            self.send(now_ns);
-            worked = true;
+        let api = self.api.as_ref();
+        for running in &mut self.schedulers {
+            worked |= running.answer_due(api, now_ns, &mut self.bound);
+            worked |= running.wake(api, now_ns);
         }
         worked |= self.run_controllers(now_ns);
         // What that changed is seen before the next pod is tried.
         if self.deliver(now_ns)? {
             worked = true;
         }
-        Ok(self.schedule_one(now_ns) || worked)
+        Ok(self.schedule(now_ns) || worked)
     }
 
     fn deliver(&mut self, now_ns: u64) -> Result<bool, ApiError> {
@@ -278,43 +399,20 @@ impl VirtualRuntime {
         let any = !events.is_empty();
         if let Some(last) = events.last() {
             self.handled_version = last.resource_version();
-            self.scheduler.scheduler.advance(now_ns);
+            self.schedulers.iter_mut().for_each(|running| running.scheduler.scheduler.advance(now_ns));
         }
         let api = self.api.as_ref();
         for event in events.drain(..) {
-            if !self.is_down {
-                self.scheduler.deliver(&event, api, now_ns);
+            for running in self.schedulers.iter_mut().filter(|running| !running.is_down) {
+                running.scheduler.deliver(&event, api, now_ns);
             }
             self.controllers.iter_mut().for_each(|controller| controller.deliver(&event, api, now_ns));
         }
         self.events = events;
         if any {
-            self.send(now_ns);
+            self.schedulers.iter_mut().for_each(|running| running.send(api, now_ns));
         }
         Ok(any)
-    }
-
-    fn answer_due(&mut self, now_ns: u64) -> bool {
-        let mut any = false;
-        while let Some(Sent { call, attempts, incarnation }) = self.link.take_due(now_ns) {
-            let result = call.perform(self.api.as_ref());
-            match &result {
-                Ok(_) if matches!(call.effect, Effect::Bind(_)) => {
-                    self.bound.push(VirtualBound { pod: call.pod, at_ns: now_ns, attempts });
-                }
-                Ok(_) => {}
-                Err(_) => self.failed_calls += 1,
-            }
-            if incarnation == self.incarnation {
-                self.scheduler.answer(&call, result, now_ns);
-            }
-            self.calls_done += 1;
-            any = true;
-        }
-        if any {
-            self.send(now_ns);
-        }
-        any
     }
 
     /// Calls of controllers take no time, as on the wall clock.
@@ -336,51 +434,27 @@ impl VirtualRuntime {
         any
     }
 
-    fn schedule_one(&mut self, now_ns: u64) -> bool {
-        if self.scheduler.is_blocked() || !self.scheduler.scheduler.has_work() {
-            return false;
-        }
-        self.scheduler.scheduler.advance(now_ns);
-        if self.scheduler.scheduler.schedule_one(&mut NoProbe) == ScheduleOneOutcome::Idle {
-            self.send(now_ns);
-            return false;
-        }
-        self.attempts += 1;
-        let end_ns = now_ns + self.cycle_ns;
-        self.clock.set(end_ns);
-        self.send(end_ns);
-        true
-    }
-
-    /// Calls that came up leave.
-    fn send(&mut self, now_ns: u64) {
-        // Events about pods are written by a thread of the wall-clock runtime; here nobody reads them.
-        self.scheduler.scheduler.take_pod_events(&mut self.pod_events);
-        self.pod_events.clear();
-        self.scheduler.take_calls(self.api.as_ref(), &mut self.calls);
-        let scheduler = &self.scheduler.scheduler;
-        for call in self.calls.drain(..) {
-            let (trips, attempts) = match &call.effect {
-                Effect::Volumes(writes) => (writes.bindings.len() + writes.provisions.len(), 0),
-                Effect::Bind(_) => {
-                    let pod = scheduler.world().pods().find(call.pod);
-                    (1, pod.map_or(1, |pod| scheduler.queue().attempts(pod)))
+    /// Schedulers that are not in a cycle begin one. Alone, a scheduler lets the clock pass; beside others what
+    /// it decides leaves at the end of its cycle.
+    fn schedule(&mut self, now_ns: u64) -> bool {
+        let is_alone = self.schedulers.len() == 1;
+        let mut any = false;
+        for running in &mut self.schedulers {
+            if running.schedule_one(self.api.as_ref(), now_ns, self.cycle_ns) {
+                if is_alone {
+                    self.clock.set(running.busy_until_ns);
                 }
-                Effect::Claims(writes) => (super::claims::trips(writes) as usize, 0),
-                Effect::Patch { .. }
-                | Effect::PodGroup(_)
-                | Effect::AddDisruptionTarget { .. }
-                | Effect::Delete => (1, 0),
-            };
-            let sent = Sent { call, attempts, incarnation: self.incarnation };
-            self.link.send(sent, u32::try_from(trips).unwrap_or(u32::MAX), now_ns);
+                running.send(self.api.as_ref(), running.busy_until_ns);
+                any = true;
+            }
         }
+        any
     }
 
     /// When something will happen by itself.
     fn next_ns(&self) -> Option<u64> {
-        let controllers = self.controllers.iter().filter_map(VirtualController::next_wake_ns).min();
-        let scheduler = self.scheduler.scheduler.next_wake_ns();
-        [self.link.next_due_ns(), scheduler, controllers].into_iter().flatten().min()
+        let now_ns = self.now_ns();
+        let controllers = self.controllers.iter().filter_map(VirtualController::next_wake_ns);
+        controllers.chain(self.schedulers.iter().filter_map(|running| running.next_ns(now_ns))).min()
     }
 }

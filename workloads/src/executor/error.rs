@@ -45,6 +45,14 @@ pub enum ExecuteError {
     /// The scheduler under test cannot be run.
     #[error(transparent)]
     UnderTest(#[from] UnderTestError),
+    /// Each name is a scheduler with one profile.
+    #[error("`schedulers` names schedulers, and the scheduler configuration has several profiles; keep one")]
+    NamedSchedulers,
+    /// One process stands for the scheduler.
+    #[error(
+        "`schedulers` asks for several schedulers of this process; run this workload without --scheduler"
+    )]
+    SeveralUnderTest,
     /// An extender answers when it answers.
     #[error("extenders answer in real time; run this workload with --time wall")]
     VirtualExtender,

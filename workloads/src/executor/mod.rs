@@ -193,7 +193,9 @@ pub fn run_workload(
         parallelism: settings.parallelism,
         percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score,
     };
-    let setup = Setup { config: config.as_ref(), gates, controllers, under_test: Some(under_test) };
+    let schedulers = workload.schedulers.clone();
+    let setup =
+        Setup { config: config.as_ref(), gates, controllers, schedulers, under_test: Some(under_test) };
     let mut executor = Executor::start(settings, control, &setup)?;
     executor.context.declare_features(workload.node_declared_features);
     let Some(watched) = file.filter(|_| control.config_file == ConfigFile::Watched) else {
@@ -259,7 +261,9 @@ impl Executor<'_> {
         }
         let waits = waits(context.control.interrupt);
         let op_reports = context.op_reports();
+        let schedulers = context.runtime.report_of_schedulers();
         let mut controllers = context.runtime.stop(&waits)?;
+        controllers.extend(schedulers);
         controllers.extend(op_reports);
         if let Some(reading) = reading {
             reading.end()?;

@@ -107,7 +107,7 @@ impl OpContext<'_> {
     fn rest(&self, at_most: Duration) {
         let end = Instant::now() + at_most;
         let Some(side) = self.runtime.as_wall() else { return };
-        while !side.runtime.is_quiescent(self.cluster.resource_version())
+        while !side.are_schedulers_quiescent(self.cluster.resource_version())
             && !side.runtime.has_died()
             && !self.is_interrupted()
             && Instant::now() < end

@@ -16,12 +16,14 @@ use super::scheduler::{self, Setup};
 use super::tally::{HeldAtRestart, RESTART};
 use super::{Control, RunSettings};
 use crate::scheduler_config::SchedulerConfig;
+use crate::schedulers::SchedulerSet;
 
 /// Makes schedulers as the workload's first one was made.
 pub(crate) struct SchedulerMaker<'a> {
     settings: RunSettings,
     config: Option<SchedulerConfig>,
     gates: FeatureGates,
+    schedulers: SchedulerSet,
     registry: &'a Registry,
     extenders: Vec<Arc<HttpExtender>>,
     notes_preemptions: bool,
@@ -41,6 +43,7 @@ impl<'a> SchedulerMaker<'a> {
             settings,
             config: setup.config.cloned(),
             gates: setup.gates,
+            schedulers: setup.schedulers.clone(),
             registry: control.registry,
             extenders: extenders.to_vec(),
             notes_preemptions: control.placements.is_some(),
@@ -49,11 +52,16 @@ impl<'a> SchedulerMaker<'a> {
     }
 
     fn make(&mut self, api: &Arc<dyn Api>) -> Result<Scheduler, OpError> {
-        let setup = Setup { config: self.config.as_ref(), gates: self.gates, ..Setup::default() };
+        let setup = Setup {
+            config: self.config.as_ref(),
+            gates: self.gates,
+            schedulers: self.schedulers.clone(),
+            ..Setup::default()
+        };
         self.restarts += 1;
         // Another process draws other numbers.
         let settings = RunSettings { seed: self.settings.seed.wrapping_add(self.restarts), ..self.settings };
-        let (mut scheduler, _) = scheduler::make(settings, &setup, self.registry, api)
+        let (mut scheduler, _) = scheduler::make(settings, (&setup, 0), self.registry, api)
             .map_err(|source| OpError::Restart { source: Box::new(source) })?;
         // Extenders are processes of their own: they go on counting.
         scheduler.set_extenders(as_extenders(&self.extenders));

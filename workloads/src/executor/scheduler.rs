@@ -30,6 +30,7 @@ use super::{Control, RunSettings};
 use crate::gates::switched_off_plugins;
 use crate::resolve::SchedulerConfigFile;
 use crate::scheduler_config::{ConfigError, ConfigWatch, POLL, Reloaded, SchedulerConfig};
+use crate::schedulers::SchedulerSet;
 
 /// kube-scheduler's `parallelism` when nobody sets it.
 const DEFAULT_PARALLELISM: usize = 16;
@@ -59,12 +60,15 @@ pub(super) struct Setup<'a> {
     pub(super) controllers: ControllerSetup,
     /// What a scheduler under test is told.
     pub(super) under_test: Option<UnderTestSetup<'a>>,
+    /// How many there are of it, or what they are called.
+    pub(super) schedulers: SchedulerSet,
 }
 
-/// A scheduler that has seen nothing yet, and its extenders, which read the cluster from `api`.
+/// The scheduler of this number, which has seen nothing yet, and its extenders, which read the cluster from
+/// `api`.
 pub(super) fn make(
     settings: RunSettings,
-    setup: &Setup<'_>,
+    (setup, number): (&Setup<'_>, usize),
     registry: &Registry,
     api: &Arc<dyn Api>,
 ) -> Result<(Scheduler, Vec<Arc<HttpExtender>>), ExecuteError> {
@@ -82,7 +86,7 @@ pub(super) fn make(
     let mut world = World::default().counting(settings.pod_counting);
     let gated = setup.gates.plugins();
     let registry = &registry.clone().with_gated(&gated);
-    let profiles = match config {
+    let mut profiles = match config {
         Some(config) => profiles(settings, (config, switched_off), registry, &mut world.vocabulary)?,
         None => {
             let mut profile = default_profile_without(switched_off, &gated, &mut world.vocabulary);
@@ -90,6 +94,10 @@ pub(super) fn make(
             vec![profile]
         }
     };
+    if let Some(name) = setup.schedulers.name(number) {
+        let [profile] = profiles.as_mut_slice() else { return Err(ExecuteError::NamedSchedulers) };
+        name.clone_into(&mut profile.scheduler_name);
+    }
     let loop_settings = SchedulerSettings {
         nominated_node_name: settings.nominated_node_name,
         nominated_node_name_miss: settings.nominated_node_name_miss,
@@ -120,7 +128,7 @@ pub fn make_for_network(
 ) -> Result<Scheduler, ExecuteError> {
     let link = LinkSettings { latency: Latency::constant_ms(1), ..LinkSettings::INSTANT };
     let setup = Setup { config, gates, ..Setup::default() };
-    let (scheduler, _) = make(RunSettings { link, ..settings }, &setup, registry, api)?;
+    let (scheduler, _) = make(RunSettings { link, ..settings }, (&setup, 0), registry, api)?;
     Ok(scheduler)
 }
 

@@ -69,6 +69,9 @@ impl<'a> Executor<'a> {
         let reader = control.placements.map(|log| PlacementReader::new(Arc::clone(&cluster), log.clone()));
         let reader = reader.transpose().map_err(RuntimeError::Watch)?;
         if let (TimeMode::Wall, Some(under_test)) = (settings.time, control.under_test) {
+            if 1 < setup.schedulers.count() {
+                return Err(ExecuteError::SeveralUnderTest);
+            }
             let runtime = beside_under_test(under_test, &cluster, (settings, control), setup)?;
             let maker = SchedulerMaker::new(settings, setup, control, &[]);
             let backoff_max = setup.config.map_or(BACKOFF_MAX_S, |config| config.pod_max_backoff_s);
@@ -80,24 +83,27 @@ impl<'a> Executor<'a> {
                 reading: reader.map(PlacementThread::start),
             });
         }
-        let (mut scheduler, extenders) = scheduler::make(settings, setup, control.registry, &api)?;
+        let (mut scheduler, extenders) = scheduler::make(settings, (setup, 0), control.registry, &api)?;
         scheduler.note_preemptions(control.placements.is_some());
+        let others = others(settings, setup, control, &api)?;
         let maker = SchedulerMaker::new(settings, setup, control, &extenders);
         let backoff_max = Duration::from_nanos(scheduler.settings().max_backoff_ns);
         let mut reading = None;
         let runtime = match settings.time {
             TimeMode::Wall => {
                 reading = reader.map(PlacementThread::start);
-                Runtime::Wall(Box::new(wall(&cluster, scheduler, settings, control, &setup.controllers)?))
+                let schedulers = (scheduler, others);
+                Runtime::Wall(Box::new(wall(&cluster, schedulers, settings, control, &setup.controllers)?))
             }
             TimeMode::Virtual { .. } if !extenders.is_empty() => return Err(ExecuteError::VirtualExtender),
             TimeMode::Virtual { cycle_ns } => {
                 let virtual_settings = VirtualSettings { link: settings.link, cycle_ns };
                 let controllers = virtual_controllers(&setup.controllers, settings.seed)?;
                 let version = cluster.resource_version();
-                let runtime =
+                let mut runtime =
                     VirtualRuntime::start(api, clock, scheduler, controllers, virtual_settings, version)
                         .map_err(RuntimeError::Watch)?;
+                others.into_iter().for_each(|other| runtime.add_scheduler(other));
                 Runtime::Virtual(Box::new(VirtualSide::new(runtime, reader)))
             }
         };
@@ -160,9 +166,25 @@ fn beside_under_test(
     Ok(Runtime::UnderTest(Box::new(side)))
 }
 
+/// The schedulers beside the first one. Another process draws other numbers.
+fn others(
+    settings: RunSettings,
+    setup: &Setup<'_>,
+    control: Control<'_>,
+    api: &Arc<dyn Api>,
+) -> Result<Vec<Scheduler>, ExecuteError> {
+    let make = |number: usize| {
+        let settings = RunSettings { seed: settings.seed.wrapping_add(number as u64), ..settings };
+        let (mut scheduler, _) = scheduler::make(settings, (setup, number), control.registry, api)?;
+        scheduler.note_preemptions(control.placements.is_some());
+        Ok(scheduler)
+    };
+    (1..setup.schedulers.count()).map(make).collect()
+}
+
 fn wall(
     cluster: &Arc<EmbeddedCluster>,
-    scheduler: Scheduler,
+    (scheduler, others): (Scheduler, Vec<Scheduler>),
     settings: RunSettings,
     control: Control<'_>,
     setup: &ControllerSetup,
@@ -175,10 +197,16 @@ fn wall(
     recorders.1.tell_attempts(control.placements);
     let version = cluster.resource_version();
     let wall = WallSettings { threads: settings.threads, link: settings.link };
-    let runtime = WallRuntime::start(api, scheduler, version, wall, recorders)?;
+    let runtime = WallRuntime::start(Arc::clone(&api), scheduler, version, wall, recorders)?;
+    let start = |scheduler| {
+        let mut recorders = meters.recorders();
+        recorders.1.tell_attempts(control.placements);
+        WallRuntime::start(Arc::clone(&api), scheduler, version, wall, recorders)
+    };
+    let others = others.into_iter().map(start).collect::<Result<_, _>>()?;
     let live = Live::new(runtime.changer(), runtime.calls(), meters.view());
     control.progress.begins(&live);
-    Ok(WallSide { runtime, controllers, background: Background::default(), live, meters })
+    Ok(WallSide { runtime, others, controllers, background: Background::default(), live, meters })
 }
 
 fn virtual_controllers(setup: &ControllerSetup, seed: u64) -> Result<Vec<VirtualController>, RuntimeError> {

@@ -47,7 +47,7 @@ impl OpContext<'_> {
     /// call of an extender, whose deadline is not waited for.
     pub(super) fn halt_if_interrupted(&self) -> bool {
         let Some(side) = self.runtime.as_wall() else { return true };
-        !self.is_interrupted() || side.runtime.halt(HALT_WAIT_MAX)
+        !self.is_interrupted() || side.halt(HALT_WAIT_MAX)
     }
 
     /// Whether an answer of the scheduler is still waited for: from an interruption on only shortly.
@@ -123,7 +123,7 @@ impl OpContext<'_> {
             self.runtime.check_alive()?;
             let version = self.cluster.resource_version();
             let is_at_rest = side.background.activity() == Activity::None
-                && side.runtime.is_quiescent(version)
+                && side.are_schedulers_quiescent(version)
                 && side.controllers.are_quiescent(version)
                 && !side.controllers.have_timers();
             if rested.reading(is_at_rest, version) {
@@ -262,7 +262,7 @@ impl OpContext<'_> {
             let version = self.cluster.resource_version();
             let is_at_rest = match &self.runtime {
                 Runtime::Virtual(_) => true,
-                Runtime::Wall(side) => side.runtime.is_quiescent(version),
+                Runtime::Wall(side) => side.are_schedulers_quiescent(version),
                 Runtime::UnderTest(side) => side.has_read(version),
             };
             if is_at_rest {

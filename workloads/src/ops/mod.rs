@@ -21,6 +21,7 @@ mod chosen;
 pub mod churn;
 pub mod completions;
 mod count;
+pub mod count_pods;
 pub mod create_any;
 pub mod create_namespaces;
 pub mod create_nodes;
@@ -63,6 +64,7 @@ pub const IN_TREE: &[&OpDescriptor] = &[
     &barrier::DESCRIPTOR,
     &churn::DESCRIPTOR,
     &completions::DESCRIPTOR,
+    &count_pods::DESCRIPTOR,
     &create_any::DESCRIPTOR,
     &create_namespaces::DESCRIPTOR,
     &create_nodes::DESCRIPTOR,

@@ -56,6 +56,22 @@ pub enum WorkloadError {
         /// Why not.
         source: SourceError,
     },
+    /// The policy file of a controller cannot be used.
+    #[error("{file}:{line}: test case {case}: controller {name}: policyPath `{written}`: {message}")]
+    ControllerPolicy {
+        /// The config file.
+        file: String,
+        /// Where the test case starts.
+        line: u64,
+        /// The test case.
+        case: String,
+        /// The controller.
+        name: &'static str,
+        /// The path as written.
+        written: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The name filter is not a regular expression.
     #[error(transparent)]
     Selection(#[from] SelectionError),

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schedlab_cluster::controllers::EnabledController;
-use serde_json::Value as Json;
+use serde_json::Value;
 
 use super::error::{OpLocation, WorkloadError};
 use super::op::{OpResolver, Totals};
 use super::selection::Selection;
 use super::templates::{TemplateStore, beside, read_beside};
 use super::workload::{ResolvedWorkload, SchedulerConfigFile, WorkloadThreshold};
+use crate::controllers::POLICY_PATH;
 use crate::digest::{Digest, add_workload};
 use crate::params::ParamUse;
 use crate::schema::{TestCase, Workload, parse_config};
@@ -95,7 +96,7 @@ impl Suite {
     pub fn resolve_with(
         &self,
         full_name: &str,
-        params: &BTreeMap<String, Json>,
+        params: &BTreeMap<String, Value>,
     ) -> Result<Option<ResolvedWorkload>, WorkloadError> {
         let mut templates = TemplateStore::new(Arc::clone(&self.source));
         for config in &self.configs {
@@ -147,10 +148,9 @@ impl Suite {
         }
         let mut digest = resolver.digest;
         add_workload(&mut digest, &case.text, &workload.params);
-        for EnabledController { descriptor, config } in &workload.controllers {
-            digest.add(descriptor.name);
-            digest.add(&config.as_ref().map(ToString::to_string).unwrap_or_default());
-        }
+        let schedulers = workload.schedulers.clone().or_else(|| case.schedulers.clone()).unwrap_or_default();
+        schedulers.text().iter().for_each(|text| digest.add(text));
+        let controllers = self.controllers(&file, case, workload, &mut digest)?;
         Ok(ResolvedWorkload {
             topic: config.topic.clone(),
             file: config.path.clone(),
@@ -164,7 +164,8 @@ impl Suite {
                 .chain(&workload.feature_gates)
                 .map(|(gate, on)| (gate.clone(), *on))
                 .collect(),
-            controllers: case.controllers.iter().chain(&workload.controllers).cloned().collect(),
+            controllers,
+            schedulers,
             threshold: WorkloadThreshold {
                 value: workload.threshold.get(&config.topic),
                 selector: workload.threshold_metric_selector.clone(),
@@ -176,6 +177,54 @@ impl Suite {
             source_text: case.text.clone(),
             digest: digest.hex(),
         })
+    }
+
+    /// The controllers of the test case, then of the workload.
+    fn controllers(
+        &self,
+        file: &str,
+        case: &TestCase,
+        workload: &Workload,
+        digest: &mut Digest,
+    ) -> Result<Vec<EnabledController>, WorkloadError> {
+        let written: Vec<&EnabledController> = case.controllers.iter().chain(&workload.controllers).collect();
+        let mut read = Vec::with_capacity(written.len());
+        for (at, written) in written.into_iter().enumerate() {
+            let controller = self.with_policy(file, case, written)?;
+            // Those of the test case are in its text, but for files that it names.
+            let is_in_text = at < case.controllers.len() && written.config == controller.config;
+            if !is_in_text {
+                digest.add(controller.descriptor.name);
+                digest.add(&controller.config.as_ref().map(ToString::to_string).unwrap_or_default());
+            }
+            read.push(controller);
+        }
+        Ok(read)
+    }
+
+    /// A controller whose policy is a file of its own gets what the file says.
+    fn with_policy(
+        &self,
+        file: &str,
+        case: &TestCase,
+        controller: &EnabledController,
+    ) -> Result<EnabledController, WorkloadError> {
+        let mut controller = controller.clone();
+        let Some(Value::Object(config)) = &mut controller.config else { return Ok(controller) };
+        let Some(Value::String(written)) = config.remove(POLICY_PATH) else { return Ok(controller) };
+        let name = controller.descriptor.name;
+        let refused = |message: String| {
+            let (file, line, case) = (file.to_owned(), case.line, case.name.clone());
+            WorkloadError::ControllerPolicy { file, line, case, name, written: written.clone(), message }
+        };
+        let text = read_beside(self.source.as_ref(), file, &written).map_err(|error| {
+            refused(format!("{error}; paths are relative to the directory of the config file"))
+        })?;
+        let policy = crate::yaml::parse(&text)
+            .map_err(|error| refused(format!("line {}: not valid YAML: {}", error.at.line, error.message)))?;
+        config.insert("policy".to_owned(), policy.to_json());
+        controller.check().map_err(|error| refused(error.to_string()))?;
+        Ok(controller)
     }
 
     fn scheduler_config(

@@ -9,6 +9,7 @@ use schedlab_cluster::controllers::EnabledController;
 use crate::digest::Digest;
 use crate::ops::ResolvedOp;
 use crate::results::{Content, MetricSelector};
+use crate::schedulers::SchedulerSet;
 use crate::schema::MetricsCollectorConfig;
 
 /// One workload, ready to run.
@@ -30,6 +31,8 @@ pub struct ResolvedWorkload {
     pub feature_gates: BTreeMap<String, bool>,
     /// Controllers of the test case, then of the workload.
     pub controllers: Vec<EnabledController>,
+    /// The schedulers of the workload, or else of the test case.
+    pub schedulers: SchedulerSet,
     /// The bound on the result, if there is one.
     pub threshold: WorkloadThreshold,
     /// Which metrics it collects, unless the default ones.

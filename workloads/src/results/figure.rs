@@ -91,6 +91,16 @@ pub enum FigureMetric {
     AsDecided,
     /// Pods evicted because their node no longer suits them.
     Evicted,
+    /// Pods that a descheduler or a rescheduler has evicted.
+    Moved,
+    /// Decisions of schedulers that others made void: refused by the API, or by a kubelet for want of room.
+    Conflicts,
+    /// Pods that the last `countPods` found on the nodes it asked for.
+    Counted,
+    /// The most that it found on one node.
+    MostOnANode,
+    /// Pods that it found on no node.
+    Pending,
     /// Median time from the cause of an eviction, a node's labels or taints, to the deletion of the pod.
     EvictionMedian,
     /// From the begin to the last binding.
@@ -105,7 +115,7 @@ pub enum FigureMetric {
 
 impl FigureMetric {
     /// Every metric.
-    pub const ALL: [FigureMetric; 22] = [
+    pub const ALL: [FigureMetric; 27] = [
         FigureMetric::Evaluated,
         FigureMetric::Iterations,
         FigureMetric::KepIterations,
@@ -123,6 +133,11 @@ impl FigureMetric {
         FigureMetric::SameNode,
         FigureMetric::AsDecided,
         FigureMetric::Evicted,
+        FigureMetric::Moved,
+        FigureMetric::Conflicts,
+        FigureMetric::Counted,
+        FigureMetric::MostOnANode,
+        FigureMetric::Pending,
         FigureMetric::EvictionMedian,
         FigureMetric::AllBound,
         FigureMetric::ApiCalls,
@@ -151,6 +166,11 @@ impl FigureMetric {
             FigureMetric::SameNode => "sameNode",
             FigureMetric::AsDecided => "asDecided",
             FigureMetric::Evicted => "evicted",
+            FigureMetric::Moved => "moved",
+            FigureMetric::Conflicts => "conflicts",
+            FigureMetric::Counted => "counted",
+            FigureMetric::MostOnANode => "mostOnANode",
+            FigureMetric::Pending => "pending",
             FigureMetric::EvictionMedian => "evictionMedian",
             FigureMetric::AllBound => "allBound",
             FigureMetric::ApiCalls => "apiCalls",
@@ -180,6 +200,11 @@ impl FigureMetric {
             FigureMetric::SameNode => "same node after restart",
             FigureMetric::AsDecided => "where Kueue decided",
             FigureMetric::Evicted => "evicted",
+            FigureMetric::Moved => "pods moved",
+            FigureMetric::Conflicts => "conflicts",
+            FigureMetric::Counted => "pods counted",
+            FigureMetric::MostOnANode => "most on a node",
+            FigureMetric::Pending => "pending",
             FigureMetric::EvictionMedian => "eviction p50",
             FigureMetric::AllBound => "all bound after",
             FigureMetric::ApiCalls => "calls/pod",
@@ -202,7 +227,12 @@ impl FigureMetric {
             | FigureMetric::SameNode
             | FigureMetric::AsDecided
             | FigureMetric::Evicted
-            | FigureMetric::EvictionMedian => FigureComparison::None,
+            | FigureMetric::Moved
+            | FigureMetric::Conflicts
+            | FigureMetric::Counted
+            | FigureMetric::MostOnANode
+            | FigureMetric::Pending => FigureComparison::None,
+            FigureMetric::EvictionMedian => FigureComparison::None,
             FigureMetric::Throughput
             | FigureMetric::EndToEnd
             | FigureMetric::AllBound

@@ -10,6 +10,7 @@ use super::{SchemaError, SchemaProblem, repeated};
 use crate::controllers;
 use crate::ops::Op;
 use crate::results::MetricSelector;
+use crate::schedulers::{self, SchedulerSet};
 use crate::yaml::{Fields, Node};
 
 const FIELDS: &[&str] = &[
@@ -17,6 +18,7 @@ const FIELDS: &[&str] = &[
     "labels",
     "featureGates",
     "controllers",
+    "schedulers",
     "schedulerConfigPath",
     "defaultPodTemplatePath",
     "metricsCollectorConfig",
@@ -39,6 +41,9 @@ pub struct TestCase {
     /// Controllers that run with every workload. Differs: a field of ours
     /// (`all_controllers_run_in_the_order_of_their_list`).
     pub controllers: Vec<EnabledController>,
+    /// The schedulers of every workload that says nothing of them. Differs: a field of ours
+    /// (`copies_of_a_scheduler_bind_every_pod_once`).
+    pub schedulers: Option<SchedulerSet>,
     /// KubeSchedulerConfiguration to run with, relative to the config file.
     pub scheduler_config_path: Option<String>,
     /// Template of pods whose op names none, relative to the config file.
@@ -65,6 +70,7 @@ pub(super) fn parse(file: &str, node: &Node, text: String) -> Result<TestCase, S
         labels: fields.strings("labels")?,
         feature_gates: fields.switch_map("featureGates")?,
         controllers: controllers::read(&fields)?,
+        schedulers: schedulers::read(&fields)?,
         scheduler_config_path: fields.string("schedulerConfigPath")?.filter(|path| !path.is_empty()),
         default_pod_template_path: fields.string("defaultPodTemplatePath")?,
         ops: parse_ops(&fields)?,

@@ -169,7 +169,7 @@ fn broken_files_are_refused() {
             "unknown field",
             "- name: A\n  workloadTemplates: []\n",
             "c.yaml:2:3: unknown field `workloadTemplates` in a test case (did you mean `workloadTemplate`?); allowed: \
-             name, labels, featureGates, controllers, schedulerConfigPath, defaultPodTemplatePath, metricsCollectorConfig, \
+             name, labels, featureGates, controllers, schedulers, schedulerConfigPath, defaultPodTemplatePath, metricsCollectorConfig, \
              defaultThresholdMetricSelector, workloadTemplate, workloads",
         ),
         (

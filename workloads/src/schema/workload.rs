@@ -9,10 +9,19 @@ use super::SchemaError;
 use super::metrics::{self, MetricsCollectorConfig};
 use crate::controllers;
 use crate::results::MetricSelector;
+use crate::schedulers::{self, SchedulerSet};
 use crate::yaml::{Fields, Node, Value};
 
-const FIELDS: &[&str] =
-    &["name", "labels", "featureGates", "controllers", "params", "threshold", "thresholdMetricSelector"];
+const FIELDS: &[&str] = &[
+    "name",
+    "labels",
+    "featureGates",
+    "controllers",
+    "schedulers",
+    "params",
+    "threshold",
+    "thresholdMetricSelector",
+];
 
 /// One size of a test case.
 ///
@@ -28,6 +37,9 @@ pub struct Workload {
     /// Controllers beside those of the test case. Differs: a field of ours
     /// (`taint_eviction_runs_without_feature_gate_when_enabled`).
     pub controllers: Vec<EnabledController>,
+    /// Its schedulers, where they are not those of the test case. Differs: a field of ours
+    /// (`copies_of_a_scheduler_bind_every_pod_once`).
+    pub schedulers: Option<SchedulerSet>,
     /// The values behind `$name`: numbers, strings, booleans, lists.
     pub params: BTreeMap<String, Json>,
     /// The bound on the result.
@@ -71,6 +83,7 @@ pub(super) fn parse(
         labels: fields.strings("labels")?,
         feature_gates: fields.switch_map("featureGates")?,
         controllers: controllers::read(&fields)?,
+        schedulers: schedulers::read(&fields)?,
         params: fields.json_map("params")?,
         threshold: parse_threshold(&fields)?,
         threshold_metric_selector,
