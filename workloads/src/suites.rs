@@ -18,7 +18,7 @@ pub const DEFAULT_SUITE: &str = "quick";
 pub const NAMES: &[&str] = &["quick", "affinity", "spreading", "preemption", "execution-affinity", "gangs"];
 
 /// Built-in suites that are run in variants; see [`crate::study`].
-pub const STUDIES: &[&str] = &["nominated", "stories"];
+pub const STUDIES: &[&str] = &["nominated", "stories", "delayed-binding", "classic"];
 
 /// The experiments inside the binary, each a folder of `workloads/suites/experiments`, by proposal.
 pub const EXPERIMENTS: &[&str] = &[
@@ -111,8 +111,38 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "stories/replicaset-user-a.yaml",
         "stories/replicaset-user-b.yaml",
         "stories/scheduler-claim-gate.yaml",
+        "stories/scheduler-gang-gate.yaml",
+        "stories/pod-of-a-gang.yaml",
         "stories/scheduler-quick-backoff.yaml",
+        "stories/scheduler-quota-gate.yaml",
         "stories/scheduler-slow-binding.yaml",
+        "classic/daemonset.yaml",
+        "classic/gang.yaml",
+        "classic/node-evicting.yaml",
+        "classic/node.yaml",
+        "classic/performance-config.yaml",
+        "classic/persistent-volume-claim.yaml",
+        "classic/persistent-volume.yaml",
+        "classic/pod.yaml",
+        "classic/policy-low-node-utilization.yaml",
+        "classic/priority-class.yaml",
+        "classic/quota-of-a-priority.yaml",
+        "classic/replicaset.yaml",
+        "classic/scheduler-extender.yaml",
+        "classic/scheduler-filters-by-cost.yaml",
+        "classic/scheduler-most-allocated.yaml",
+        "classic/scheduler-own-plugins.yaml",
+        "classic/scheduler-quick-backoff.yaml",
+        "classic/variants.yaml",
+        "delayed-binding/bound-claim.yaml",
+        "delayed-binding/bound-volume.yaml",
+        "delayed-binding/claim.yaml",
+        "delayed-binding/performance-config.yaml",
+        "delayed-binding/pod-plain.yaml",
+        "delayed-binding/pod.yaml",
+        "delayed-binding/storage-class.yaml",
+        "delayed-binding/variants.yaml",
+        "delayed-binding/volume.yaml",
         "nominated/performance-config.yaml",
         "nominated/scheduler.yaml",
         "nominated/variants.yaml",

@@ -2,10 +2,14 @@
 //! scheduler configuration enables it.
 //!
 //! - [`claim_gate`]: PreEnqueue that holds a pod back until its claims exist, and says so (KEP-5501).
+//! - [`gang_gate`]: PreEnqueue that holds pods back until their gang is there, and says so (KEP-5501).
 //! - [`pre_bind_work`]: PreBind with work for pods that ask for it (KEP-5278).
+//! - [`quota_gate`]: PreEnqueue that keeps pods beyond a quota waiting, and says so (KEP-5501).
 
 pub mod claim_gate;
+pub mod gang_gate;
 pub mod pre_bind_work;
+pub mod quota_gate;
 
 use std::sync::OnceLock;
 
@@ -46,7 +50,9 @@ fn register_all(registry: &mut Registry, plugins: &[UserPlugin]) -> Result<(), A
 pub fn registry() -> Registry {
     let mut registry = Registry::new_in_tree();
     registry.register(claim_gate::NAME, claim_gate::factory).expect("no plugin upstream has this name");
+    registry.register(gang_gate::NAME, gang_gate::factory).expect("no plugin upstream has this name");
     registry.register(pre_bind_work::NAME, pre_bind_work::factory).expect("no plugin upstream has this name");
+    registry.register(quota_gate::NAME, quota_gate::factory).expect("no plugin upstream has this name");
     let own = USER_PLUGINS.get().map(Vec::as_slice).unwrap_or_default();
     register_all(&mut registry, own).expect("their names were checked when they were added");
     registry

@@ -1,16 +1,9 @@
 //! The user stories of the proposals, with and without, in virtual time: what each is about.
 
-use std::sync::atomic::AtomicBool;
-
 use schedlab_core::scheduler::WriteNominatedNodeName;
-use schedlab_workloads::executor::{
-    ConfigFile, Control, Ending, NoProfiler, NoProgress, Outcome, RunSettings, TimeMode, run_workload,
-};
-use schedlab_workloads::lab_plugins;
-use schedlab_workloads::resolve::Selection;
-use schedlab_workloads::suites;
+use schedlab_workloads::executor::{Outcome, RunSettings};
 
-use crate::support::SETTINGS;
+use crate::support::{SETTINGS, run_case};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Feature {
@@ -20,25 +13,7 @@ enum Feature {
 
 /// A test case of the suite, with these feature gates.
 fn told(case: &str, gates: &[(&str, bool)], writes: WriteNominatedNodeName) -> Outcome {
-    let suite = suites::load("stories").unwrap_or_else(|error| panic!("{error}"));
-    let mut workloads = suite.resolve(&Selection::all()).unwrap_or_else(|error| panic!("{error}"));
-    let mut workload = workloads.remove(workloads.iter().position(|it| it.test_case == case).expect(case));
-    workload.feature_gates.extend(gates.iter().map(|(gate, is_on)| ((*gate).to_owned(), *is_on)));
-    let control = Control {
-        interrupt: &AtomicBool::new(false),
-        progress: &NoProgress,
-        registry: &lab_plugins::registry(),
-        config_file: ConfigFile::Fixed,
-        profiler: &NoProfiler,
-        placements: None,
-        under_test: None,
-    };
-    let time = TimeMode::Virtual { cycle_ns: 100_000 };
-    let settings = RunSettings { time, nominated_node_name: writes, ..SETTINGS };
-    let outcome =
-        run_workload(&workload, settings, control).unwrap_or_else(|error| panic!("{case}: {error}"));
-    assert_eq!(outcome.ending, Ending::Completed, "{case}");
-    outcome
+    run_case("stories", case, gates, RunSettings { nominated_node_name: writes, ..SETTINGS })
 }
 
 /// With KEP-5278 or without.
@@ -136,4 +111,30 @@ fn pods_held_back_say_why_and_the_autoscaler_hears_it() {
     assert_eq!(patches(false), (0, 0));
     assert_eq!(patches(true), (20, 1));
     assert_eq!(told("WaitForClaim", true).collected[0].scheduled, 200);
+}
+
+#[test]
+fn pods_beyond_a_deferred_quota_wait_and_say_so() {
+    let told = |is_on| {
+        let gates = [("SchedulerAsyncAPICalls", true), ("SchedulerPreEnqueuePodStatus", is_on)];
+        let outcome = told("DeferredQuota", &gates, WriteNominatedNodeName::WhenNeeded);
+        assert_eq!(counter(&outcome, "countPods", "pods"), 5, "no more than the quota are on nodes");
+        assert_eq!(all_bound_ms(&outcome) / 100, 3, "four rounds of five pods");
+        outcome.collected[0].calls.get("PATCH pods/status").copied().unwrap_or(0)
+    };
+    let (without, with) = (told(false), told(true));
+    assert!(15 <= with && without < with, "{without} and {with} statuses");
+}
+
+#[test]
+fn pods_of_an_incomplete_gang_wait_and_say_so() {
+    let told = |is_on| {
+        let gates = [("SchedulerAsyncAPICalls", true), ("SchedulerPreEnqueuePodStatus", is_on)];
+        let outcome = told("GangWaits", &gates, WriteNominatedNodeName::WhenNeeded);
+        assert_eq!(counter(&outcome, "countPods", "pending"), 3, "three of four are no gang");
+        assert_eq!(all_bound_ms(&outcome) / 100, 1, "all are bound once the fourth has come");
+        outcome.collected[0].calls.get("PATCH pods/status").copied().unwrap_or(0)
+    };
+    assert_eq!(told(false), 0);
+    assert!(3 <= told(true), "each says that it waits");
 }

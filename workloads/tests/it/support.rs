@@ -10,12 +10,14 @@ use schedlab_core::known_gaps::KnownGaps;
 use schedlab_core::scheduler::{EventLevel, NominatedNodeNameMiss, WriteNominatedNodeName};
 use schedlab_core::topology::PodCounting;
 use schedlab_workloads::executor::{
-    ConfigFile, Control, ExecuteError, NoProfiler, NoProgress, Outcome, RunSettings, TimeMode, run_workload,
+    ConfigFile, Control, Ending, ExecuteError, NoProfiler, NoProgress, Outcome, RunSettings, TimeMode,
+    run_workload,
 };
 use schedlab_workloads::lab_plugins;
 use schedlab_workloads::placements::{PlacementLog, PodPlacement};
 use schedlab_workloads::resolve::{ResolvedWorkload, Selection, Suite, runnable};
 use schedlab_workloads::source::EmbeddedSource;
+use schedlab_workloads::suites;
 
 pub(crate) const SETTINGS: RunSettings = RunSettings {
     threads: 1,
@@ -83,6 +85,14 @@ const TEMPLATES: &[(&str, &str)] = &[
     (
         "t/waiter.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: waiter-, labels: {type: waiter}}\nspec:\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
+    ),
+    (
+        "t/wide.yaml",
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 'wide-{{.Index}}'}\nstatus:\n  capacity: {cpu: '32', memory: 64Gi, pods: '110'}\n",
+    ),
+    (
+        "t/waiter-of-batch.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: batch-}\nspec:\n  schedulerName: batch\n  containers: [{name: a, image: i, resources: {requests: {cpu: '1'}}}]\n",
     ),
     ("t/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: churn-}\n"),
     (
@@ -180,7 +190,39 @@ pub(crate) fn run_ops_virtually(
     (outcome.unwrap_or_else(|error| panic!("{error}")), log.placements())
 }
 
+/// A test case of a built-in suite in virtual time, with these feature gates; all of it runs.
+pub(crate) fn run_case(suite: &str, case: &str, gates: &[(&str, bool)], settings: RunSettings) -> Outcome {
+    let suite = suites::load(suite).unwrap_or_else(|error| panic!("{error}"));
+    let mut workloads = suite.resolve(&Selection::all()).unwrap_or_else(|error| panic!("{error}"));
+    let mut workload = workloads.remove(workloads.iter().position(|it| it.test_case == case).expect(case));
+    workload.feature_gates.extend(gates.iter().map(|(gate, is_on)| ((*gate).to_owned(), *is_on)));
+    let settings = RunSettings { time: TimeMode::Virtual { cycle_ns: 100_000 }, ..settings };
+    let outcome = run(&workload, settings).unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(outcome.ending, Ending::Completed, "{case}");
+    outcome
+}
+
+/// What a controller or an op counted; nothing if it did not run.
+pub(crate) fn count_of(outcome: &Outcome, who: &str, what: &str) -> u64 {
+    let report = outcome.controllers.iter().find(|report| report.controller == who);
+    report.map_or(0, |report| report.counter(what))
+}
+
+/// A workload of these ops with these schedulers, as the field says it.
+pub(crate) fn run_with_schedulers(
+    (controllers, schedulers): (&str, &str),
+    ops: &str,
+    time: TimeMode,
+) -> Result<Outcome, ExecuteError> {
+    let workload = workload_with(&format!("controllers: [{controllers}]\n  schedulers: {schedulers}"), ops);
+    run(&workload, RunSettings { time, ..SETTINGS })
+}
+
 fn workload_of(controllers: &str, gates: &str, ops: &str) -> ResolvedWorkload {
+    workload_with(&format!("featureGates: {{{gates}}}\n  controllers: [{controllers}]"), ops)
+}
+
+fn workload_with(fields: &str, ops: &str) -> ResolvedWorkload {
     let ops: String =
         ops.lines().map(str::trim).filter(|op| !op.is_empty()).map(|op| format!("  - {{{op}}}\n")).collect();
     // Every test case must measure something; this measures nothing.
@@ -189,9 +231,8 @@ fn workload_of(controllers: &str, gates: &str, ops: &str) -> ResolvedWorkload {
     } else {
         "  - {opcode: startCollectingMetrics, namespaces: [default]}\n  - {opcode: stopCollectingMetrics}\n"
     };
-    let config = format!(
-        "- name: Case\n  featureGates: {{{gates}}}\n  controllers: [{controllers}]\n  workloadTemplate:\n{ops}{measured}  workloads:\n  - name: W\n"
-    );
+    let config =
+        format!("- name: Case\n  {fields}\n  workloadTemplate:\n{ops}{measured}  workloads:\n  - name: W\n");
     let mut files = TEMPLATES.to_vec();
     files.push(("s/performance-config.yaml", config.leak()));
     let suite = Suite::load(Arc::new(EmbeddedSource { files: files.leak() }), Path::new("s"))
