@@ -1,5 +1,9 @@
 use crate::support::{Folder, NODES, PODS, config, schedlab_in};
 
+/// A descheduler whose policy has a slip.
+const POLICY: &str = "{name: descheduler, config: {policy: {apiVersion: descheduler/v1alpha2, kind: \
+                      DeschedulerPolicy, profiles: [{name: p, plugin: {}}]}}}";
+
 /// Every case: what is wrong, the config file, what the message must say. Always exit code 2.
 #[test]
 fn bad_workload_files_are_refused_with_place_and_fix() {
@@ -18,6 +22,24 @@ fn bad_workload_files_are_refused_with_place_and_fix() {
                 "  controllers: [node-lifecycle-contoller]\n  workloadTemplate:",
             ),
             vec!["performance-config.yaml:", "did you mean `node-lifecycle-controller`?"],
+        ),
+        (
+            "no schedulers",
+            good.replace("  workloadTemplate:", "  schedulers: 0\n  workloadTemplate:"),
+            vec!["performance-config.yaml:2:", "`schedulers: 0`", "from 1 to 64"],
+        ),
+        (
+            "negative rate of an op",
+            good.replace(
+                "  workloads:",
+                "  - {opcode: evict, namespace: a, podsPerSecond: -1}\n  workloads:",
+            ),
+            vec!["performance-config.yaml:", "podsPerSecond", "-1"],
+        ),
+        (
+            "unknown field in a policy",
+            good.replace("  workloadTemplate:", &format!("  controllers: [{POLICY}]\n  workloadTemplate:")),
+            vec!["performance-config.yaml:2:", "`policy.profiles[0]` has an unknown field `plugin`"],
         ),
         ("unknown opcode", good.replace("createNodes", "makeNodes"), vec!["makeNodes", "createNodes"]),
         (
@@ -64,6 +86,43 @@ fn a_bad_quantity_names_the_field_and_the_value() {
         .complains("Case/small: op 1 (createPods)")
         .complains("cpu")
         .complains("1x0m");
+}
+
+#[test]
+fn a_bad_quantity_in_a_quota_names_the_field_and_the_value() {
+    let folder = Folder::new();
+    folder.file(
+        "quota.yaml",
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {pods: 1x0}}\n",
+    );
+    let quota = "  - {opcode: createAny, namespace: a, templatePath: quota.yaml}\n";
+    let file = folder.file("performance-config.yaml", config(&format!("{quota}{NODES}{PODS}")));
+    schedlab_in(&folder, &["run", "--config", &file])
+        .ends_with(2)
+        .complains("Case/small: op 0 (createAny)")
+        .complains("spec.hard[pods]")
+        .complains("1x0");
+}
+
+#[test]
+fn a_policy_file_with_an_unknown_field_is_named_with_its_place() {
+    let folder = Folder::new();
+    folder.file(
+        "policy.yaml",
+        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n  pluginConfig:\n  - \
+         name: PodLifeTime\n    args: {maxPodLifeTimeSeconds: 9, tresholds: 1}\n  plugins: {deschedule: {enabled: \
+         [PodLifeTime]}}\n",
+    );
+    let controllers =
+        "  controllers: [{name: descheduler, config: {policyPath: policy.yaml}}]\n  workloadTemplate:";
+    let text = config(&format!("{NODES}{PODS}")).replace("  workloadTemplate:", controllers);
+    let file = folder.file("performance-config.yaml", text);
+    schedlab_in(&folder, &["run", "--config", &file])
+        .ends_with(2)
+        .complains(
+            "performance-config.yaml:1: test case Case: controller descheduler: policyPath `policy.yaml`",
+        )
+        .complains("`policy.profiles[0].pluginConfig[0].args` has an unknown field `tresholds`");
 }
 
 #[test]

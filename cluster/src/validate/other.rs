@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use schedlab_core::quantity::Quantity;
 use schedlab_objects::ApiJson;
 use serde_json::Value;
 
@@ -32,6 +33,10 @@ pub fn validate_other(object: &GenericObject) -> Result<(), Invalid> {
         ("", "PersistentVolumeClaim") => {
             errors.metadata(&object.metadata, dns_subdomain_errors);
             errors.amounts(object, &["spec", "resources", "requests"]);
+        }
+        ("", "ResourceQuota") => {
+            errors.metadata(&object.metadata, dns_subdomain_errors);
+            errors.quota(object);
         }
         ("scheduling.k8s.io", "PriorityClass") => {
             errors.metadata(&object.metadata, dns_subdomain_errors);
@@ -115,6 +120,19 @@ impl Errors {
         if let Some(policy) = at(object, &["preemptionPolicy"]).and_then(Value::as_str) {
             let path = Path::root("preemptionPolicy");
             self.one_of(&path, policy, &["Never", "PreemptLowerPriority"]);
+        }
+    }
+
+    /// Upstream: `ValidateResourceQuotaSpec`, as far as amounts go.
+    fn quota(&mut self, object: &GenericObject) {
+        let Some(Value::Object(hard)) = at(object, &["spec", "hard"]) else { return };
+        let path = Path::root("spec.hard");
+        for (name, amount) in hard {
+            let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
+            match Quantity::parse(&text) {
+                Ok(_) => self.amount(&path.key(name), name, &ApiQuantity(text)),
+                Err(error) => self.invalid(&path.key(name), text.as_str(), error),
+            }
         }
     }
 

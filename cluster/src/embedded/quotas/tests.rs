@@ -184,3 +184,17 @@ fn sums_of_quotas_equal_a_count_after_any_writes_and_are_never_above_the_limit()
         assert!(list.items.len() <= 2);
     }
 }
+
+#[test]
+fn quota_with_a_bad_quantity_is_refused_by_its_field() {
+    let api = EmbeddedCluster::new(Arc::new(|| 1));
+    let refusal = |pods: Value| {
+        let object = Object::from_json(json!({ "apiVersion": "v1", "kind": "ResourceQuota",
+            "metadata": { "name": "q", "namespace": "default" }, "spec": { "hard": { "pods": pods } } }));
+        api.create(object.expect("an object")).expect_err("it is refused").message
+    };
+    for (pods, why) in [(json!("five"), "\"five\""), (json!("-1"), "must be greater than or equal to 0")] {
+        let message = refusal(pods);
+        assert!(message.contains("spec.hard[pods]: Invalid value") && message.contains(why), "{message}");
+    }
+}
