@@ -98,7 +98,8 @@ fn walk(fields: &Map<String, Value>, path: &mut Vec<String>, all: &mut Vec<Small
     for (name, value) in fields {
         path.push(name.clone());
         let is_kept = KEPT.iter().any(|kept| kept.iter().eq(path.iter()));
-        if !is_kept && !(path.len() == 1 && name == "spec") {
+        let is_the_spec = path.len() == 1 && name == "spec";
+        if !is_kept && !is_the_spec {
             all.push(Smaller(path.clone()));
         }
         if let (Some(inner), true) = (value.as_object(), path.len() < DEPTH_MAX) {

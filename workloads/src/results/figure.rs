@@ -231,8 +231,8 @@ impl FigureMetric {
             | FigureMetric::Conflicts
             | FigureMetric::Counted
             | FigureMetric::MostOnANode
-            | FigureMetric::Pending => FigureComparison::None,
-            FigureMetric::EvictionMedian => FigureComparison::None,
+            | FigureMetric::Pending
+            | FigureMetric::EvictionMedian => FigureComparison::None,
             FigureMetric::Throughput
             | FigureMetric::EndToEnd
             | FigureMetric::AllBound
