@@ -159,6 +159,7 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "experiments/execution-affinity/node-roomy.yaml",
         "experiments/execution-affinity/performance-config.yaml",
         "experiments/execution-affinity/pod-cache.yaml",
+        "experiments/execution-affinity/pod-pinned-cache.yaml",
         "experiments/nnn-first-cost/experiment.yaml",
         "experiments/nnn-patch-overhead/experiment.yaml",
         "experiments/nnn-restart/experiment.yaml",
@@ -179,6 +180,7 @@ pub const EMBEDDED: EmbeddedSource = EmbeddedSource {
         "experiments/predicate-order/scheduler-taints-last.yaml",
         "experiments/affinity-precompute/experiment.yaml",
         "experiments/affinity-precompute/performance-config.yaml",
+        "experiments/affinity-precompute/pod-together-anywhere.yaml",
     ],
 };
 
