@@ -119,13 +119,16 @@ fn verdict(question: &Question, values: &[f64], interval: Estimate) -> ClaimVerd
 /// A point's name, and its number in each round.
 type PointRounds = (Vec<String>, Vec<f64>);
 
+/// Sizes along an axis, each with its number in each round.
+type Line = Vec<(f64, Vec<f64>)>;
+
 /// Points that are judged: those of the study, or, of a growth, those without its axis.
 fn by_point(question: &Question, axes: &[String], points: &[&Vec<CellSamples>]) -> Vec<PointRounds> {
     let along = question.axis.as_ref().and_then(|axis| axes.iter().position(|it| it == axis));
     let Some(along) = along.filter(|_| question.analysis.is_growth()) else {
         return points.iter().map(|cells| (cells[0].point.clone(), rounds_of(question, cells))).collect();
     };
-    let mut lines: Vec<(Vec<String>, Vec<(f64, Vec<f64>)>)> = Vec::new();
+    let mut lines: Vec<(Vec<String>, Line)> = Vec::new();
     for cells in points {
         let mut name = cells[0].point.clone();
         let Some(size) = axis_number(&name[along]) else { continue };

@@ -78,8 +78,7 @@ impl Definition {
             .map(|cells| cells.into_iter().next().map_or_else(Vec::new, |cell| cell.point))
             .collect();
         let axes: Vec<String> = found.iter().flat_map(|it| &it.axes).map(|axis| axis.name.clone()).collect();
-        let asked =
-            self.experiment.claims.iter().filter(move |claim| claim.question.study == study.to_owned());
+        let asked = self.experiment.claims.iter().filter(move |claim| claim.question.study.as_str() == study);
         asked.filter_map(move |claim| {
             let needed = rounds_needed(judge::points_judged(&claim.question, &axes, &points));
             ((rounds as usize) < needed).then_some((claim.quote.as_str(), needed))

@@ -106,8 +106,10 @@ fn deciding_point_is_the_one_nearest_to_the_other_side() {
 #[test]
 fn markdown_and_page_say_the_same_words_and_figures() {
     let experiment = experiment();
-    let (markdown, page) =
-        (claims_markdown(&[experiment.clone()]), render_claims_html(&[experiment.clone()]));
+    let (markdown, page) = (
+        claims_markdown(std::slice::from_ref(&experiment)),
+        render_claims_html(std::slice::from_ref(&experiment)),
+    );
     for claim in &experiment.claims {
         let measured = measured(&experiment, claim);
         assert!(page.contains(&measured) && page.contains(claim.verdict.word()), "{measured}");
@@ -126,7 +128,7 @@ fn markdown_and_page_say_the_same_words_and_figures() {
 #[test]
 fn every_claim_has_a_picture_and_a_place_in_the_index() {
     let experiment = experiment();
-    let page = render_claims_html(&[experiment.clone()]);
+    let page = render_claims_html(std::slice::from_ref(&experiment));
     for (at, claim) in experiment.claims.iter().enumerate() {
         let anchor = format!("cost-{}", at + 1);
         assert!(page.contains(&format!("href=\"#{anchor}\"")), "{anchor}");

@@ -12,6 +12,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn quotes_are_the_words_of_the_proposals() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/keps");
     let Ok(listing) = fs::read_dir(&folder) else {

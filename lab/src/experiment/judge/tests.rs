@@ -108,7 +108,7 @@ fn interval_across_the_bound_decides_nothing() {
         cell("10", "head", FigureMetric::Iterations, scattered),
     ];
     for analysis in [Analysis::RatioAtMost, Analysis::RatioAtLeast] {
-        assert_eq!(word(analysis, 1.0, &[cells.clone()]), ClaimVerdict::NotEnoughData);
+        assert_eq!(word(analysis, 1.0, std::slice::from_ref(&cells)), ClaimVerdict::NotEnoughData);
     }
     assert_eq!(word(Analysis::DifferenceNegligible, 0.1, &[cells]), ClaimVerdict::NotEnoughData);
 }
@@ -150,11 +150,15 @@ fn what_cannot_be_computed_is_not_judged() {
         cell("10", "head", FigureMetric::Iterations, vec![1.0; 24]),
     ];
     assert_eq!(
-        word(Analysis::RatioAtMost, 2.0, &[cells.clone()]),
+        word(Analysis::RatioAtMost, 2.0, std::slice::from_ref(&cells)),
         ClaimVerdict::NotEnoughData,
         "0 has no ratio"
     );
-    assert_eq!(word(Analysis::ShareAtMost, 2.0, &[cells.clone()]), ClaimVerdict::NotEnoughData, "of nothing");
+    assert_eq!(
+        word(Analysis::ShareAtMost, 2.0, std::slice::from_ref(&cells)),
+        ClaimVerdict::NotEnoughData,
+        "of nothing"
+    );
     assert_eq!(word(Analysis::ExtraAtMost, 1.0, &[cells]), ClaimVerdict::Supported);
     assert_eq!(word(Analysis::RatioAtMost, 2.0, &[]), ClaimVerdict::NotEnoughData, "no point at all");
 }
