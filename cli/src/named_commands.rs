@@ -120,10 +120,12 @@ fn unknown_name(words: &[String]) -> Option<String> {
     let cli = Cli::command();
     let mut rest = words.iter().skip(1).peekable();
     let mut command: &Command = &cli;
-    if let Some(name) = rest.next_if(|word| !word.starts_with('-') && !word.starts_with("...")) {
-        match cli.find_subcommand(name) {
+    while command.has_subcommands()
+        && let Some(name) = rest.next_if(|word| !word.starts_with('-') && !word.starts_with("..."))
+    {
+        match command.find_subcommand(name) {
             Some(found) => command = found,
-            None => return Some(format!("there is no command `{name}`")),
+            None => return Some(format!("`{}` has no command `{name}`", command.get_name())),
         }
     }
     let flags = rest.filter_map(|word| word.strip_prefix("--")).filter(|flag| !flag.is_empty());
@@ -183,6 +185,10 @@ fn planted_command_that_does_not_exist_is_found() {
         ("```console\n$ schedlab run --json | jq --gone\n$ schedlab site && schedlab gone\n```\n", 1),
         ("    schedlab run --repeat many\n", 1),
         ("Say `schedlab replay FILE...` or `schedlab run --class-cache off|on`.\n", 0),
+        (
+            "Say `schedlab experiment all --quick`, `schedlab experiment gone` or `schedlab experiment list --gone`.\n",
+            2,
+        ),
         ("Say `schedlab gone` or `schedlab run --gone on|off`.\n", 2),
     ];
     for (text, expected) in cases {
