@@ -219,8 +219,11 @@ impl<O: Ownership> Owners<O> {
         if !status.is_object() {
             status = Value::Object(serde_json::Map::new());
         }
-        for (field, value) in wanted.into_iter().filter(|(_, value)| !value.is_null()) {
-            status[field] = value;
+        for (field, value) in wanted {
+            match status.as_object_mut() {
+                Some(fields) if value.is_null() => drop(fields.remove(field)),
+                _ => status[field] = value,
+            }
         }
         let request = ControllerRequest::UpdateStatus(Object::Other(Box::new(with_status(object, status))));
         into.push(ControllerCall { token: self.work.call(uid, About::Status), request });

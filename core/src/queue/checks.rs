@@ -55,7 +55,6 @@ fn check_entry(entry: &QueuedPodInfo) {
     }
     if matches!(entry.place, QueuePlace::Backoff | QueuePlace::ErrorBackoff) {
         assert!(entry.backoff_is_set, "a pod that backs off knows until when");
-        assert!(entry.attempts > 0, "only a pod that was tried backs off");
     }
     if !matches!(entry.place, QueuePlace::Unschedulable | QueuePlace::Gated) {
         assert_eq!(entry.bucket, NONE, "only a pod that waits for an event is in a bucket");

@@ -404,7 +404,7 @@ fn studies_are_lines_with_intervals_and_the_rows_are_folded_away() {
     assert_eq!((&series[0]["name"], &series[1]["name"]), (&"off".into(), &"on".into()));
     assert_eq!(series[1]["values"], serde_json::json!([90_000, 1_000]));
     assert_eq!((&series[1]["low"][1], &series[1]["high"][1]), (&900.into(), &1100.into()));
-    assert!(page.contains("<summary>All 4 rows as a table</summary>"));
+    assert!(page.contains("<summary>All 4 rows of “"));
     assert!(!page.contains("<details class=\"fold\" open>"), "the wall of rows is open");
 }
 

@@ -97,9 +97,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn every_page_and_its_data_are_written_and_every_link_leads_somewhere() {
     let (site, counts) = Site::of("links", &records(12));
-    assert_eq!(counts, SiteCounts { pages: 5 + 2 + 2, runs: 12, workloads: 2 });
+    assert_eq!(counts, SiteCounts { pages: 6 + 2 + 2, runs: 12, workloads: 2 });
     let mut pages = vec![
         "index.html".to_owned(),
+        "claims.html".to_owned(),
         "compare.html".to_owned(),
         "scaling.html".to_owned(),
         "plugins.html".to_owned(),
@@ -282,7 +283,7 @@ fn only_live_pages_open_an_event_stream() {
 #[test]
 fn an_empty_history_still_makes_a_site() {
     let (site, counts) = Site::of("empty", &[]);
-    assert_eq!(counts, SiteCounts { pages: 5, runs: 0, workloads: 0 });
+    assert_eq!(counts, SiteCounts { pages: 6, runs: 0, workloads: 0 });
     assert!(site.read("index.html").contains("No run has been recorded yet"));
 }
 

@@ -64,11 +64,15 @@ impl Ownership for Jobs {
         let active = count(pods, OwnedPod::is_active);
         let parallelism = whole(job, "/spec/parallelism").unwrap_or(1);
         let completions = whole(job, "/spec/completions");
-        let is_failed = whole(job, "/spec/backoffLimit").unwrap_or(BACKOFF_LIMIT) < failed;
-        let is_complete = match completions {
+        // Upstream: `IsJobFinished`. A job that has ended stays so, whatever its spec says afterwards.
+        let (was_complete, was_failed) = (has_condition(job, "Complete"), has_condition(job, "Failed"));
+        let too_many_failed = whole(job, "/spec/backoffLimit").unwrap_or(BACKOFF_LIMIT) < failed;
+        let is_failed = was_failed || !was_complete && too_many_failed;
+        let enough_succeeded = match completions {
             Some(completions) => completions <= succeeded,
             None => 0 < succeeded && active == 0,
         };
+        let is_complete = was_complete || !was_failed && enough_succeeded;
         let is_suspended = pointer(job, "/spec/suspend") == Some(&json!(true));
         let wanted = match completions {
             _ if is_failed || is_complete || is_suspended => 0,
@@ -125,6 +129,11 @@ impl Ownership for Jobs {
     }
 }
 
+fn has_condition(job: &GenericObject, type_: &str) -> bool {
+    let conditions = pointer(job, "/status/conditions").and_then(Value::as_array);
+    conditions.is_some_and(|all| all.iter().any(|it| it["type"] == type_ && it["status"] == "True"))
+}
+
 /// The condition that says how the job ended, once it has; nothing before.
 fn conditions(job: &GenericObject, is_failed: bool, is_complete: bool, now_ns: u64) -> Value {
     let (type_, reason) = match (is_complete, is_failed) {
@@ -132,10 +141,8 @@ fn conditions(job: &GenericObject, is_failed: bool, is_complete: bool, now_ns: u
         (false, true) => ("Failed", "BackoffLimitExceeded"),
         (false, false) => return Value::Null,
     };
-    let known = pointer(job, "/status/conditions");
-    let has = |it: &Value| it["type"] == type_;
-    if let Some(known) = known.filter(|known| known.as_array().is_some_and(|all| all.iter().any(has))) {
-        return known.clone();
+    if has_condition(job, type_) {
+        return pointer(job, "/status/conditions").cloned().unwrap_or_default();
     }
     let seconds = i64::try_from(now_ns / 1_000_000_000).unwrap_or(i64::MAX);
     let time = k8s_openapi::jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string();

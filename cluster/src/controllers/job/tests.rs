@@ -46,6 +46,24 @@ fn job_fails_with_more_failed_pods_than_its_backoff_limit() {
     assert_eq!(status["conditions"][0]["reason"], json!("BackoffLimitExceeded"));
 }
 
+/// Upstream: job_controller.go `syncJob` leaves a job alone that has ended.
+#[test]
+fn job_that_has_ended_stays_so_with_another_spec() {
+    let mut bench = Bench::new(&[plain(&DESCRIPTOR)]);
+    let job = |completions: i64| {
+        owner("batch/v1", "Job", "sum", json!({ "parallelism": 1, "completions": completions }))
+    };
+    bench.create(job(1));
+    bench.settle();
+    bench.finish(&active(&bench)[0], PodPhase::Succeeded);
+    bench.settle();
+    bench.update(job(3));
+    bench.settle();
+    assert!(active(&bench).is_empty());
+    let status = bench.status("batch/v1", "Job", "sum");
+    assert_eq!(status["conditions"][0]["type"], json!("Complete"));
+}
+
 #[test]
 fn suspended_job_has_no_pods() {
     let mut bench = Bench::new(&[plain(&DESCRIPTOR)]);
