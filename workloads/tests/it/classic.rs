@@ -22,6 +22,9 @@ fn each_design_does_what_it_is_for() {
         (["Fragmented", "FragmentedRescheduled"], [0, 1]),
         (["QueueWithoutPriority", "QueueByPriority"], [0, 20]),
         (["FullWithoutPreemption", "FullWithPreemption"], [0, 10]),
+        (["UrgentWithoutQuota", "UrgentWithQuota"], [20, 5]),
+        (["ImpatientPods", "PatientPods"], [0, 50]),
+        (["CriticalPodWaits", "CriticalPodHelped"], [0, 1]),
     ];
     for (cases, expected) in pods {
         assert_eq!(counted("pods", cases), expected, "{cases:?}");
